@@ -201,7 +201,7 @@ def test_what_the_directory_declares_goes_first(tmp_path: Path) -> None:
 
 def test_servers_that_parse_arguments_are_named_if_only_objects_are_accepted() -> None:
     only = {"objects": "function.arguments | tojson", "strings": "function.arguments | tojson | tojson"}
-    # As text it is encoded twice; as an object it comes out as text, where text is printed as it is.
+    # As text it is encoded twice; as an object it is rendered as text, because text is printed unchanged.
     only["strings"] = "(function.arguments if function.arguments is string else function.arguments | tojson | tojson)"
     for expected, printed in only.items():
         text = changed((EITHER_FORM, "{% set function = call.function %}{% set arguments = " + printed + " %}"))
@@ -436,7 +436,7 @@ def test_the_same_template_gives_the_same_report() -> None:
 def test_no_module_of_the_room_names_a_format() -> None:
     room = Path(decision.__file__).parent.parent
     assert not (room / "__init__.py").exists()
-    # What other runtimes call their parsers, which is data about them: some of the names are spelt like formats.
+    # Parser names of other runtimes, which are data: some of the names look like formats.
     names = ("parser_inference", "parser_choice", "reasoning_choice", "parser_registries")
     others = {room / "runtimes" / f"{name}.py" for name in names}
     for path in sorted({*room.rglob("*.py")} - others):
@@ -462,7 +462,7 @@ def test_a_note_that_the_verdict_states_is_on_request_unless_there_are_errors() 
 
 
 def test_a_dropped_result_in_parts_is_a_warning_only_if_the_template_shows_tools() -> None:
-    """Otherwise `render` describes the tools, and sends results in user messages."""
+    """In other cases, `render` describes the tools and sends results in user messages."""
     only_strings = changed(("{{ message.content or '' }}", "{{ message.content if message.content is string }}"))
     found = [inspect_template(text) for text in (only_strings, changed((TOOLS_PART, ""), template=only_strings))]
     outcomes = [[one.outcome for one in report.findings if one.code == "TF037"] for report in found]

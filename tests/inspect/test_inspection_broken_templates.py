@@ -1,7 +1,7 @@
-"""Templates broken on purpose, each in a way in which publishers do break them, inspected as a publisher would in CI.
+"""Templates broken on purpose, in ways in which publishers do break them, inspected as a publisher would in CI.
 
-The sound template passes; each broken one has its severity, and one finding that says what is broken, where, and
-what to mend. The sound one is that of `corpus/models/json-frames`, with content null made harmless.
+The intact template passes. Each broken one has its severity, and one finding that reports what is broken, where, and
+how to fix it. The intact one is that of `corpus/models/json-frames`, with content null made harmless.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ GENERATION = "{{- '<|im_start|>assistant\\n' }}\n{%- endif %}"
 
 
 def broken(old: str, new: str) -> str:
-    """The sound template with one stretch of it changed, which is there once."""
+    """The intact template with one stretch of it changed, which occurs once."""
     assert SOUND.count(old) == 1, old
     return SOUND.replace(old, new)
 
 
 def line_of(template: str, stretch: str) -> int:
-    """The line (from 1) in which this first stands."""
+    """The line (from 1) in which this first appears."""
     return template[: template.index(stretch)].count("\n") + 1
 
 
 @dataclass(frozen=True)
 class Break:
-    """What a publisher did, and what an inspection must say of it: how bad it is, the finding, a part of each of its
-    sentences, and the text in whose line the fault is.
+    """What a publisher did, and what an inspection must report: the severity, the finding, a part of each of its
+    messages, and the text in whose line the error is.
     """
 
     template: str
@@ -222,7 +222,7 @@ def inspected(home: Path, *options: str) -> tuple[int, list[dict[str, Any]]]:
 
 def test_the_sound_template_passes(tmp_path: Path) -> None:
     status, findings = inspected(directory(tmp_path, SOUND))
-    # That mlx-lm does not find its parser is a setting of the model, and no fault of the template.
+    # That mlx-lm does not find its parser is a setting of the model, not an error in the template.
     assert (status, [one["outcome"] for one in findings if one["severity"] != "note"]) == (0, ["parser-not-inferred"])
 
 

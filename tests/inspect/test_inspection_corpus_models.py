@@ -1,4 +1,4 @@
-"""Every model directory of the corpus: its report and its prompt are those of its snapshots, and keep the laws."""
+"""Every model directory of the corpus: its report and its prompt match its snapshots and the guarantees."""
 
 from __future__ import annotations
 

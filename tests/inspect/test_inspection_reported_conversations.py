@@ -1,7 +1,7 @@
-"""What users reported about chat templates: the report on the template names each fault, with its line.
+"""What users reported about chat templates: the report on the template shows each bug, with its line.
 
-`../shared/cases/conversations.jsonl` holds the conversations of public bug reports, each with the template that it was
-reported for. The lines are those that a person finds in the template.
+`../shared/cases/conversations.jsonl` contains the conversations of public bug reports, each with the template that it
+was reported for. The lines are those that a person finds in the template.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ DEFECTS = {
     "46": ("TF056", "content-changes-the-template", 66, "'/think' is changed"),
     "51": ("TF050", "prefix-not-stable", 28, "the tools move to another place"),
 }
-"""By the id of a case: the finding, its line, and what its message says."""
+"""By the id of a case: the finding, its line, and a part of its message."""
 CORRECT = {
     "13": "this copy of the template joins the two questions",
     "28": "the name that is looked up wrongly is not in the prompt",

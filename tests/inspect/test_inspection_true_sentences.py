@@ -1,6 +1,6 @@
-"""Sentences of a report that were false of real templates: each on a small template that shows the same.
+"""Sentences of a report that were false for real templates: each on a small template with the same property.
 
-Behind a case stands the real template at which it was seen.
+The comment of a case names the real template.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def variable(template: str, name: str) -> str:
 
 
 def test_what_a_variable_changes_next_to_the_reasoning_block() -> None:
-    # GLM-4.6: `/nothink` behind the question was not told.
+    # GLM-4.6: `/nothink` after the question was not reported.
     off = "{{ '/nothink' if enable_thinking is defined and not enable_thinking else '' }}"
     empty = "{{ '\n<think></think>' if enable_thinking is defined and not enable_thinking else '' }}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + off + "{% endfor %}"
@@ -255,7 +255,7 @@ MARKED = """\
 
 
 def test_what_is_added_begins_at_a_marker_and_every_empty_block_is_known() -> None:
-    # G4-Plainsong: 'adds "system\n<|think|>\n<turn|>\n<|turn>"', without a word of the block.
+    # G4-Plainsong: 'adds "system\n<|think|>\n<turn|>\n<|turn>"', without mentioning the block.
     effect = variable(MARKED, "enable_thinking")
     block = "does not end the prompt with an empty reasoning block (<|channel>thought\\n<channel|>)"
     assert effect == 'true adds "<|turn>system\\n<|think|>\\n<turn|>", and ' + block
@@ -291,7 +291,7 @@ def test_default_instructions_end_before_the_header_of_the_question() -> None:
 
 
 def test_default_instructions_that_come_with_tools() -> None:
-    # Skywork-R1V3-38B: with tools it writes other instructions, which were not told.
+    # Skywork-R1V3-38B: with tools it writes other instructions, which were not reported.
     begin = """\
 {% if tools %}{{ '<|system|>' }}{% if messages[0].role == 'system' %}{{ messages[0].content }}{% else %}
 {{- 'First of all think about it step by step.' }}{% endif %}
@@ -352,17 +352,17 @@ DOUBLED = (
 
 
 def test_a_space_before_a_response_is_not_missing_from_the_generation_prompt() -> None:
-    # openchat-3.5-0106 and thirty others: 'GPT4 Correct Assistant:' is how their models were trained to go on
+    # openchat-3.5-0106 and thirty others: their models were trained to continue after 'GPT4 Correct Assistant:'
     assert "TF045" not in [label(one) for one in report(WITHOUT_SPACE + "{% endif %}").notes]
 
 
 def test_a_generation_prompt_that_lacks_a_second_line_end_is_reported_with_its_first() -> None:
-    # arcee-ai-Trinity-Nano-Preview: an empty line before each answer
+    # arcee-ai-Trinity-Nano-Preview: an empty line before each response
     assert "ends with '<|end|>\\n<|assistant|>\\n', without the line end" in finding(DOUBLED, "TF045").message
 
 
 def test_glm_4_7_has_a_parser_of_its_own_in_vllm() -> None:
-    # GLM-4.7-Flash: glm45 wants a line end behind the name (vllm-project/vllm#42979)
+    # GLM-4.7-Flash: glm45 requires a newline after the name (vllm-project/vllm 42979)
     from toolfmt.formats import FORMATS
     from toolfmt.inspect.runtimes.parser_choice import choose
 
@@ -410,13 +410,13 @@ def test_a_placeholder_after_the_last_response_hides_no_marker_after_earlier_one
     assert report(template).profile.stop == ("<|end|>",)
     always = template.replace(end, "{{ eos_token if m.role == 'assistant' }}")
     assert evidence(always, "stop").endswith("the template writes no other marker after a response")
-    # OrionStarAI's Orion 14B: written by the template itself it is no stand-in
+    # OrionStarAI's Orion 14B: written by the template itself it is not a placeholder
     named = template.replace(end, "{{ '</s>' if m.role == 'assistant' }}")
     assert evidence(named, "stop") == "yes: a response without calls ends with </s>; no eos_token is defined"
 
 
 def test_if_nothing_ends_a_response_what_follows_it_is_reported() -> None:
-    # zai-org's GLM-4.5: <|user|> stands behind an answer in words, and the model's files name it
+    # zai-org's GLM-4.5: <|user|> comes after a response in text, and the model's files name it
     end = "{{ '<|observation|>' if m.role == 'tool' else '<|' ~ m.role ~ '|>' }}"
     template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
     unknown = "no: unknown: no eos_token is defined, and the template writes no other marker after a response"
@@ -501,7 +501,7 @@ def test_arguments_printed_as_python_are_reported_once() -> None:
 
 
 def test_for_a_nearly_known_call_more_than_whitespace_is_reported() -> None:
-    # deepseek-ai-deepseek-v3-xinference: '  ' behind the first marker, and a call in JSON
+    # deepseek-ai-deepseek-v3-xinference: '  ' after the first marker, and a call in JSON
     near = TOOLS + CALLS.replace("<tool_call>{", "<tool_call>  {").replace("| tojson }}}", "| tojson }}")
     assert "It is what json writes, but without '}\\n'" in finding(near, "no-known-format").message
 
@@ -545,7 +545,7 @@ def test_a_sentence_that_ends_with_a_quotation_has_one_mark(raised: str, end: st
     assert message.endswith(f"the template raises: {end}")
 
 
-# --- where a thing stands
+# --- positions
 
 
 @pytest.mark.parametrize("absent", ["{% set a = m.arguments | absent %}", "{% if m.arguments is absent %}{% endif %}"])
@@ -686,7 +686,7 @@ def test_an_empty_block_of_reasoning_that_goes_is_no_reasoning() -> None:  # NVI
 
 def test_a_variable_that_adds_a_message_after_a_call_does_not_change_the_call() -> None:  # Kimi-K3
     suffix = "{% if tool_choice == 'none' %}<|system|>No calls, please.<|end|>{% endif %}"
-    # An answer ends otherwise than a call, so that what follows cannot be cut off as their common end.
+    # A response in text ends differently than a call, so that what follows cannot be cut off as their common end.
     ends = CALLS.replace("<|end|>", "{{ '<|called|>' if m.tool_calls else '<|end|>' }}")
     effect = variable(ends + suffix, "tool_choice")
     assert "adds" in effect
@@ -779,7 +779,7 @@ def test_a_question_that_needs_a_system_message_is_reported_as_such() -> None:
 
 
 def test_a_system_message_that_is_lost_after_a_tool_result_is_not_reported_as_never_shown() -> None:
-    """Mistral-7B-Instruct-v0.3 writes the system message beside the last message, where that is a question's."""
+    """Mistral-7B-Instruct-v0.3 writes the system message next to the last message, if that is a question."""
     with_last_message = (
         "{% if m.role == 'system' %}{% elif loop.last and m.role == 'user' %}{{ messages[0].content }}\n"
     )
@@ -797,7 +797,7 @@ IN_ITS_BRANCH = "{% if m.role == 'system' %}{% if tools %}<tools>{{ tools | tojs
 
 
 def in_system_branch(text: str) -> str:
-    """A template that shows its tools in the branch of the role `system`, and says this of them."""
+    """A template that shows its tools in the branch of the role `system`, and what the report states."""
     return PLAIN.replace("{{ m.content }}", IN_ITS_BRANCH.replace("SAID", text) + "{{ m.content or '' }}")
 
 

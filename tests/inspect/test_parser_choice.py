@@ -1,7 +1,7 @@
-"""Which parser of a runtime is named for a template, against what the runtimes' own parsers were seen to read.
+"""Which parser of a runtime is named for a template, compared with what the runtimes' own parsers read.
 
-`runtime_readings.json` was measured: every tool parser of vLLM 0.33.0 and SGLang 0.5.23 was given the one call that
-each template renders (what ends the turn cut off), as text and whole; it holds the names of those that gave it back.
+`runtime_readings.json` was measured: every tool parser of vLLM 0.33.0 and SGLang 0.5.23 received the one call that each
+template renders (without the end of the turn), as text and whole; it lists the names of those that returned the call.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_the_call_decides_between_parsers_of_one_format(name: str) -> None:
         ("bailing_moe_v3", "ling3", "ling3"),
         ("glm4_moe", "glm45", "glm45"),
         (None, "glm45", "glm45"),
-        ("spark2_5", "glm45", "glm45"),  # spark25 wants no newline
+        ("spark2_5", "glm45", "glm45"),  # spark25 accepts no newline
     ],
 )
 def test_the_model_type_decides_first(model_type: str | None, vllm: str, sglang: str) -> None:
@@ -123,8 +123,8 @@ def test_why_there_is_none() -> None:
 
 @pytest.mark.parametrize(("runtime", "name"), [(VLLM, "openai"), (SGLANG, "gpt-oss")])
 def test_the_parsers_of_gpt_oss_are_named_for_no_other_type(runtime: str, name: str) -> None:
-    # vLLM 0.33.0 makes its reader of these calls where the type of the configuration itself is gpt_oss, else its stub
-    # raises; SGLang 0.5.23 reads none of the calls as templates render them, those of gpt-oss included.
+    # vLLM 0.33.0 makes its parser for these calls if the type of the configuration itself is gpt_oss; its stub raises
+    # for other types. SGLang 0.5.23 reads none of the calls as templates render them, including those of gpt-oss.
     alone = "only if the model type is gpt_oss"
     assert choose(get("gpt_oss"), runtime, "", ("gpt_oss",)) == ParserChoice(name)
     assert choose(get("gpt_oss"), runtime) == ParserChoice(name, remark=alone)
@@ -191,7 +191,7 @@ REASONING = {
     "openai-gpt-oss-120b": ("openai_gptoss", "gpt-oss"),
     "ByteDance-Seed-OSS": ("seed_oss", ""),
     "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": ("", ""),
-    # Of two for one opener the one that bears the tool parser's name: R7B writes an empty block before a call.
+    # Of two with the same start marker, the one with the tool parser's name: R7B writes an empty block before a call.
     "CohereForAI-c4ai-command-r7b-12-2024-tool_use": ("cohere_command3", "cohere_command4"),
     "Cohere2MoE": ("cohere_command4", "cohere_command4"),
 }
@@ -242,7 +242,7 @@ def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None
 @pytest.mark.parametrize(
     ("generation_prompt", "words", "switched"),
     [
-        # What the prompt ends with where nothing is given, and where thinking is switched off.
+        # The end of the prompt with the default settings, and with thinking switched off.
         ("{{ '<think>' if enable_thinking | default(true) else '</think>' }}", ("deepseek_r1", "deepseek-r1"), True),
         ("{{ '<think></think>' if not (enable_thinking | default(true)) }}", ("deepseek_r1", "qwen3"), True),
         ("{{ '<think>' if thinking is not false else '</think>' }}", ("deepseek_r1", "deepseek-r1"), True),

@@ -1,4 +1,4 @@
-"""The chapter on other engines: what minijinja makes of templates, and how that is told."""
+"""The section on other engines: the results of templates in minijinja, and how they are reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GOOD = """\
 {% endif %}"""
 PLAIN = "{% for message in messages %}\n<|{{ message.role }}|>{{ message.content }}<|end|>\n{% endfor %}"
 ONLY_ELSEWHERE = "{% if none is iterable %}OTHER{% endif %}\n"
-"""What only minijinja takes for true."""
+"""What only minijinja evaluates as true."""
 
 
 def chapter(source: str) -> Portability:
@@ -80,7 +80,7 @@ def test_a_length_of_none_fails_with_its_tag_and_line() -> None:
         2,
         True,
     )
-    # Without tools: the plain question, with a system message, and the answer in words.
+    # Without tools: the plain question, with a system message, and the response in text.
     assert difference.what.endswith("(in 3 of 6 conversations)")
     (finding,) = found(inspect_template(source), "other-engine-fails")
     assert (finding.line, finding.severity) == (2, "note")

@@ -1,4 +1,4 @@
-"""Evidence is structured: what a template says is quoted to people and decides nothing, whatever it says."""
+"""Evidence is structured: what a template prints is quoted to people and decides nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEMPLATE = """\
 
 
 def raising(condition: str, message: str) -> str:
-    """The template, refusing messages of this condition with these words."""
+    """The template, raising this message for messages of this condition."""
     branch = "{% if " + condition + " %}{{ raise_exception('" + message + "') }}{% endif %}"
     return TEMPLATE.replace("<|{{ m.role }}|>", branch + "<|{{ m.role }}|>")
 
@@ -74,7 +74,7 @@ def message_and_fix(report: Report, code: str) -> tuple[str, str]:
                 "it iterates over something that is not a list",
             ),
         ),
-        # What a template refuses with, or puts into what the engine says, is nobody's words but its own.
+        # The message that a template raises, or puts into the engine's error, is always attributed to the template.
         ("{{ raise_exception(\"'x' is undefined\") }}", TemplateFailure("raised", "'x' is undefined")),
         (
             "{{ raise_exception(\"UndefinedError: 'x' is undefined\") }}",
@@ -138,7 +138,7 @@ def test_plain_words_are_used_only_for_errors_of_the_engine_itself(kind: Failure
     assert thrown(TemplateError("", 1, kind, engine_message)) == TemplateFailure(kind, engine_message)
 
 
-# --- sentences of words and excerpts
+# --- sentences and excerpts
 
 
 def test_a_sentence_is_made_of_words_and_excerpts() -> None:
@@ -200,7 +200,7 @@ def test_a_call_that_only_null_renders_is_to_keep_its_null() -> None:
     assert message_and_fix(report, "content-empty-rejected")[1] == instead
 
 
-# --- what a template says decides nothing
+# --- what a template prints decides nothing
 
 
 def test_a_message_about_a_filter_does_not_hide_that_a_question_is_rejected() -> None:
@@ -214,7 +214,7 @@ def test_a_template_cannot_forge_what_to_do_about_null_content() -> None:
     honest, fix = message_and_fix(inspect_template(raising(null, "no")), "content-null-rejected")
     assert honest == "A turn with a call and content null is rejected: the template raises: no."
     assert "In the template" not in fix
-    # An exception of the engine that quotes the template's words is none of its own refusals.
+    # An exception of the engine that quotes the template's text is not one of its own errors.
     quoting = TEMPLATE.replace(
         "<|{{ m.role }}|>", "{% if " + null + " %}{{ {}['the template raises'].x }}{% endif %}<|{{ m.role }}|>"
     )

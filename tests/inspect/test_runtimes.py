@@ -1,4 +1,4 @@
-"""Which template each runtime takes, what it infers, what the report advises; mlx-lm's part against the real one."""
+"""Which template each runtime uses, what it infers, what the report advises; mlx-lm's part compared with the real one."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_an_additional_default_overrides_the_file(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=OTHER, jinja_default=JSON, tokenizer_config={"eos_token": "</s>"})
     other = "additional_chat_templates/default.jinja"
     assert places(report) == dict.fromkeys(RUNTIMES, other) | {"mlx-swift-lm": JINJA}
-    # One name: the tokenizer hands the text out as it is, so that mlx-lm looks at it.
+    # One name: the tokenizer returns the text unchanged, so that mlx-lm checks it.
     assert support_by_runtime(report)["mlx-lm"].parser == "json_tools"
 
 
@@ -383,7 +383,7 @@ def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
         "<function={{ tool_call.name }}>\n{% for key, value in tool_call.arguments.items() %}<parameter={{ key }}>\n"
         "{{ value if value is string else value | tojson }}\n</parameter>\n{% endfor %}</function>\n",
     ).replace(EITHER_FORM, "")
-    # What makes toolfmt read such calls: the template tells the model to write them so.
+    # The reason why toolfmt reads such calls: the template instructs the model to write them.
     report = inspect_template("{% if tools %}{{ '<function=function_name>\\n<parameter=name>' }}{% endif %}" + bare)
     assert parser_name(get(report.format.name or ""), "mlx-lm") == "qwen3_coder"
     assert "parser-not-inferred" not in found(report)
@@ -505,7 +505,7 @@ def test_the_vocabulary_identifies_the_parser_if_the_template_does_not() -> None
     assert inferring.mlx_lm(PLAIN, tokens=xtml).parser == "kimi_k3"
     assert inferring.mlx_lm(PLAIN, tokens={"<|tool_call_start|>", "<|tool_call_end|>"}).parser == "pythonic"
     assert inferring.mlx_lm("".join(xtml), tokens=set()).parser is None
-    # Where the vocabulary is not known, tokens that the template writes count as in it.
+    # If the vocabulary is not known, tokens that the template writes count as part of it.
     assert inferring.mlx_lm("".join(xtml)).parser == "kimi_k3"
 
 
@@ -696,7 +696,7 @@ def test_why_a_template_and_why_a_parser_are_separate(tmp_path: Path) -> None:
 
 
 def test_a_declared_name_identifies_the_format_whose_parser_it_is() -> None:
-    # mlx-lm's qwen3_coder reads Qwen3.5's calls in tags as well, and none of its calls in JSON.
+    # mlx-lm's qwen3_coder reads Qwen3.5's calls in tags too, and none of its calls in JSON.
     declared = {"qwen3_coder": "xml_function", "json_tools": "json", "glm45": "glm4", "hermes": "json"}
     assert {name: getattr(infer(tool_parser_type=name), "name", None) for name in declared} == declared
 
@@ -716,7 +716,7 @@ def test_every_parser_of_mlx_lm_that_a_format_names_is_there() -> None:
 
 
 class Tokenizer:
-    """What mlx-lm asks a tokenizer for when it infers."""
+    """The attributes of a tokenizer that mlx-lm's inference reads."""
 
     def __init__(self, template: str | dict[str, str], tokens: list[str] | None = None) -> None:
         self.chat_template = template
@@ -756,7 +756,7 @@ def test_the_parsers_of_mlx_lm_are_those_of_the_real_one() -> None:
     assert {name: module.tool_call_start for name, module in modules.items()} == inferring.MLX_LM_OPENERS
 
 
-# One of each parser that mlx-lm takes by itself, and every way in which it takes a wrong one.
+# One of each parser that mlx-lm selects by itself, and every way in which it selects a wrong one.
 READ_BY_MLX_LM = {
     "Qwen-Qwen3-0.6B": True,
     "GLM-4.6": True,
@@ -802,7 +802,7 @@ def test_the_parser_that_is_named_ends_at_a_result_that_the_model_invents(tmp_pa
     placed, alone = (
         advised(inspected)["transformers"] for inspected in (report, toolfmt.load(tmp_path / "-alone.jinja").inspect())
     )
-    # Of a text alone there is no place to load: a stop at these words would end plain sentences too.
+    # A template text has no path to load: a stop at these words would end plain sentences too.
     assert advised(inspect_template(PLAIN))["transformers"] == 'toolfmt.Parser("json", tools=tools, stop=["<|end|>"])'
     call = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]

@@ -1,4 +1,4 @@
-"""What text of others can do to a prompt, and what a template says unasked."""
+"""What text of others can do to a prompt, and the text that a template adds unasked."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def test_what_is_rejected_is_reported_after_what_else_changes() -> None:  # Orni
 
 
 def test_a_response_that_is_rejected_for_its_markers_is_a_note() -> None:
-    """Harmony's templates refuse what was sent back as it was generated."""
+    """Harmony's templates reject what was sent back as it was generated."""
     raising = (
         "{% if message.role == 'assistant' and '<|to|>' in message.content %}{{ raise_exception('no') }}{% endif %}"
     )
@@ -292,7 +292,7 @@ def test_a_branch_that_only_the_text_of_an_answer_takes_is_no_seen_one() -> None
     assert "line 63" in finding.message
 
 
-# --- text that is changed whatever it says
+# --- text that is changed whatever its content
 
 
 WRITES = "{% for m in messages %}<|{{ m.role }}|>{{ CONTENT }}<|end|>\n{% endfor %}"

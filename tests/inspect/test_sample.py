@@ -126,7 +126,7 @@ def test_definitions_in_a_list_are_distinguished() -> None:
 
 
 def test_calls_that_the_tools_are_shown_with_are_no_calls() -> None:
-    """As Motif does: behind the definitions an example of each tool's call, which begins as the call itself does."""
+    """As Motif does: after the definitions an example of each tool's call, which begins like the call itself."""
     shown = TOOLS_PART.replace(
         "<|end|>",
         '{% for tool in tools %}<tool_call>{"name": "{{ tool.function.name }}", "arguments": …}</tool_call>'
@@ -143,7 +143,7 @@ def test_calls_that_the_tools_are_shown_with_are_no_calls() -> None:
 
 
 def test_calls_are_found_where_reasoning_comes_into_what_opens_them() -> None:
-    """As in Command R7B: a block of reasoning, empty where there is none, is part of what opens a turn with calls."""
+    """As in Command R7B: a block of reasoning, possibly empty, is part of the beginning of a turn with calls."""
     thinking = "{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}"
     always = "{% if message.tool_calls %}<think>{{ message.reasoning_content }}</think>{% endif %}"
     pieces = sample_of(TOOLS_PART + TURNS.replace(thinking, always))

@@ -16,7 +16,7 @@ from toolfmt.templates import ChatTemplate
 TURNS = "{% for message in messages %}\n<|{{ message.role }}|>{{ message.content }}<|end|>\n{% endfor %}\n"
 OPENS = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 PLAIN = TURNS + OPENS
-# The lines of the statements that the tests expect stand in the comments behind them.
+# The comments after the statements give the lines that the tests expect.
 REASONING = (
     "{% for message in messages %}\n"
     "<|{{ message.role }}|>\n"
@@ -113,7 +113,7 @@ def test_the_share_is_what_is_kept_of_what_was_there() -> None:
     measured = stability(TOOLS_LAST)
     kept, length = (sum(turn.kept for turn in measured.turns), sum(turn.length for turn in measured.turns))
     assert measured.share == kept / length
-    # The system message stands before the tools and stays; they stand before the last question.
+    # The system message comes before the tools and stays; they come before the last question.
     assert {turn.kept for turn in measured.turns[:1]} == {len("<|system|>Sq61 You answer in short sentences.<|end|>\n")}
 
 
@@ -165,7 +165,7 @@ def test_the_same_render_twice_is_no_finding() -> None:
 
 
 def test_the_clock_is_reported_with_the_line_that_reads_it_and_the_variable_that_replaces_it() -> None:
-    # The first call stands in a branch that never runs.
+    # The first call is in a branch that never runs.
     template = (
         "{% if no_such_thing %}{{ strftime_now('%Y') }}{% endif %}\n"
         "{% if not today %}\n"
@@ -182,7 +182,7 @@ def test_the_clock_is_reported_with_the_line_that_reads_it_and_the_variable_that
 @pytest.mark.parametrize(
     ("expression", "message", "fix"),
     [
-        # DeSTA, Paimon 24B and a Llama 4 for tests ask the clock for a variable that they never print.
+        # DeSTA, Paimon 24B and a Llama 4 for tests read the clock into a variable that they never print.
         ("{% set today = strftime_now('%d %b %Y') %}\n", None, ""),
         ("{% set today = strftime_now('%Y') %}\n{% if not today %}{{ today }}{% endif %}", None, ""),
         (
@@ -258,11 +258,11 @@ def test_what_fails_in_a_text_over_several_lines_fails_where_it_is_looked_up() -
     details = inspect_template(turns).sections.details
     assert (details["results_unnamed"].outcome, details["results_unnamed"].line) == ("threw", 2)
     assert (details["content_parts"].outcome, details["content_parts"].line) == ("threw", 4)
-    # OrionStarAI's Orion 14B: an answer is written on the line on which the text of a question ends
+    # OrionStarAI's Orion 14B: a response is written on the line on which the text of a question ends
     both = "{% if m.role == 'user' %}{{ m.content + '\n' + 'A: ' }}{% else %}{{ m.content + '!' }}{% endif %}"
     details = inspect_template("{% for m in messages %}" + both + "{% endfor %}").sections.details
     assert (details["content_parts"].outcome, details["content_parts"].line) == ("threw", 1)
-    # deepseek-ai's DeepSeek V3: what fails stands on a line on which another text begins that asks for the same
+    # deepseek-ai's DeepSeek V3: the failing expression is on a line on which another text begins that needs the same
     template = ChatTemplate("\n{{ m.name + '!' }}{{ 'name\n' + m.name }}")
     with pytest.raises(TemplateError) as failed:
         template.render([], m={})

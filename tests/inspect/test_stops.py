@@ -1,4 +1,4 @@
-"""What answers and calls end at, read off real templates; the finding where nothing stops the model behind a call."""
+"""What responses and calls end at, read off real templates; the finding if nothing stops the model after a call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import toolfmt
 from toolfmt.inspect.report.report import Report
 from toolfmt.messages.events import Content
 
-# What stands behind an answer in words, and behind a call, in prompts of these templates: read in their renders.
+# What comes after a response in text, and after a call, in prompts of these templates: read in their renders.
 STOPS = {
     "GLM-4.6": ((), ("<|observation|>",)),
     "GLM-4.7-Flash": ((), ("<|observation|>",)),
@@ -84,7 +84,7 @@ def test_what_the_files_name_is_no_finding(tmp_path: Path) -> None:
     report = glm(tmp_path, [1, 2, 3]).inspect()
     assert found(report, "call-end-not-a-stop") == []
     assert report.profile.stop == ("<|observation|>", "<|endoftext|>", "<|user|>")
-    # The files stop every answer there.
+    # The files stop every output there.
     assert report.profile.stop_of_calls == ()
 
 
@@ -111,7 +111,7 @@ def test_a_prompt_has_the_stops_of_its_template_and_its_parser_ends_there(tmp_pa
 
 
 def test_the_line_that_makes_a_parser_names_no_stop_that_appears_in_calls() -> None:
-    """gpt-oss ends a call with `<|call|>`: the parser reads it, and a stop would take it away."""
+    """gpt-oss ends a call with `<|call|>`: the parser reads it, and a stop string would remove it."""
     ((_, report),) = reports(["openai-gpt-oss-120b"])
     line = next(one.text for one in report.sections.advice if one.text.startswith("toolfmt.Parser("))
     assert "<|call|>" in report.profile.stop
@@ -120,7 +120,7 @@ def test_the_line_that_makes_a_parser_names_no_stop_that_appears_in_calls() -> N
 
 @pytest.mark.sample(0)
 def test_what_ends_reasoning_stops_where_the_files_name_it(tmp_path: Path) -> None:
-    """A runtime stops there whatever the template means by it."""
+    """A runtime stops there whatever its meaning in the template."""
     (tmp_path / "chat_template.jinja").write_text(templates()["openai-gpt-oss-120b"], "utf-8")
     found = []
     for token in ("<|return|>", "<|end|>"):

@@ -1,4 +1,4 @@
-"""Special tokens that a template prints and nobody names: what is told of them, and what is shown in their place."""
+"""Special tokens that a template prints and nothing names: what is reported, and what is shown instead."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_token_without_which_the_template_fails_stays_an_error(tmp_path: Path)
     ("template", "tokenizer"),
     [
         (PRINTING, {"bos_token": "<s>"}),
-        (PRINTING, None),  # a template with nothing beside it
+        (PRINTING, None),  # a template with nothing else
         (PRINTING, {}),
         ("{% if bos_token %}{% endif %}" + CHATML, {"eos_token": "<|end|>"}),  # read, and not printed
         (CHATML, {"eos_token": "<|end|>"}),
@@ -199,11 +199,11 @@ def test_a_token_that_is_not_known_is_no_difference(tmp_path: Path, turned: bool
         return [(one.a[:12], one.b[:12]) for one in compare(*(reversed(pair) if turned else pair)).prompts]
 
     assert compared(PRINTING + "{{ eos_token }}") == []
-    # What differs behind the token is what is shown.
+    # The difference after the token is what is shown.
     differing = compared((PRINTING + "{{ eos_token }}").replace("|end|", "|stop|"))
     pair = ("stop|>\n{{ eo", "end|>\n<|last") if turned else ("end|>\n<|last", "stop|>\n{{ eo")
     assert differing[0] == pair
-    # A template that prints no such token differs, and so does one that prints a word of its own there.
+    # A template that prints no such token differs, and so does one that prints its own word there.
     assert compared(CHATML) and compared("begin here" + CHATML)
 
 

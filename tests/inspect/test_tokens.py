@@ -1,4 +1,4 @@
-"""The chapter on tokens: real tokenizers, trained here, and what is told of files that are none."""
+"""The section on tokens: real tokenizers, trained here, and the report on files that are not tokenizers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def plain(*texts: str) -> list[AddedToken]:
 
 
 def trained(added: Sequence[AddedToken], *, spaced: bool = False) -> Tokenizer:
-    """A tiny BPE: by bytes, or over whole lines with a mark for blanks, as SentencePiece cuts them."""
+    """A tiny BPE: by bytes, or over whole lines with a mark for spaces, as SentencePiece splits them."""
     tokenizer = Tokenizer(models.BPE())
     if spaced:
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(split=False)
@@ -104,7 +104,7 @@ def found(report: Report, code: str) -> list[Finding]:
 
 
 def tools(*names: str) -> list[dict[str, Any]]:
-    """Tools with a description that is the longer the later they come."""
+    """Tools with descriptions that become longer in their order."""
     return canonical_tools(
         {
             "name": name,
@@ -303,7 +303,7 @@ def test_where_no_tool_fits_a_larger_context_is_needed(tmp_path: Path) -> None:
     assert "larger context" in finding.fix
 
 
-# --- files that are no tokenizers
+# --- files that are not tokenizers
 
 
 def test_without_the_file_there_is_no_chapter_and_no_finding(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Capabilities in depth, of turns: each detail on templates whose text says what becomes of it, and on real ones."""
+"""Detailed capabilities of turns: each detail on templates whose output shows the text, and on real ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ THOUGHT = BASE.replace(CONTENT, "{% if m.thought %}<think>{{ m.thought }}</think
 PLANS = BASE.replace(
     CONTENT, CONTENT + "{% if m.tool_calls %}{% if m.tool_plan %}<plan>{{ m.tool_plan }}</plan>{% endif %}{% endif %}"
 )
-"""Reads reasoning under a name of its own, and beside calls only."""
+"""Reads reasoning under its own key, and only next to calls."""
 ANSWERED = "messages[loop.index:] | rejectattr('tool_calls', 'defined') | selectattr('role', '==', 'assistant') | list"
 PARTS = "{% if m.content is string %}{{ m.content }}{% else %}{{ m.content | map(attribute='text') | join }}{% endif %}"
 JOINED = BASE.replace(
@@ -85,13 +85,13 @@ def report(template: str) -> Report:
 
 
 CASES: list[tuple[str, str, str, str, str]] = [
-    # the detail, the answer, its one word, what the evidence says, the template
+    # the detail, the result, its one word, the evidence, the template
     ("results_several", "yes", "", "each in a turn of its own; between them is <|end|><|tool|>", BASE),
     ("results_several", "yes", "", "in one turn; between them is ][", JOINED),
-    # Olmo 3: an answer ends with another mark than a result does.
+    # Olmo 3: a response ends with a different marker than a result.
     ("results_several", "yes", "", "each in a turn of its own; between them is <|over|><|tool|>",
      changed("<|end|>", "{{ '<|end|>' if m.role == 'assistant' else '<|over|>' }}")),
-    # Midm 2.0: the header stands before the first result only, the mark of a turn's end behind each.
+    # Midm 2.0: the header comes before the first result only, the marker of a turn's end after each.
     ("results_several", "yes", "", "turn of the first ends and none begins for the second; between them is <|end|>",
      changed("<|{{ m.role }}|>", "{% if loop.first or m.role != 'tool' or loop.previtem.role != 'tool' %}"
              "<|{{ 'user' if m.role == 'tool' else m.role }}|>{% endif %}")),
@@ -250,7 +250,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
      when("m.content is sequence and m.content is not string", RAISE)),
     ("content_parts", "no", "python", "(role user) is printed as Python's repr if tools are given: ",
      changed(CONTENT, changed("m.content is string", "m.content is string or tools", PARTS))),
-    # Llama 3.2 Vision: the system message as it is given, the first question so beside tools.
+    # Llama 3.2 Vision: the system message unchanged, and the first question next to tools, too.
     ("content_parts", "no", "python", "repr if tools are given, of the role system always: ",
      changed(CONTENT, changed("m.content is string", "m.content is string or tools or m.role == 'system'", PARTS))),
     ("content_parts", "no", "dropped", "of the role user given as a list of parts is dropped if tools are given",
@@ -347,7 +347,7 @@ CASES += [
     ("ids_paired", "no", "", "no call is rendered", LOOP + CONTENT + "{% endfor %}"),
     ("developer", "yes", "as-answer", "treated as an answer",
      LOOP + "{{ 'Q: ' if m.role == 'user' else 'I: ' if m.role == 'system' else 'A: ' }}" + CONTENT + "{% endfor %}"),
-    # what holds in some conversations only
+    # true in some conversations only
     ("results_unnumbered", "no", "name-lost", "both rendered under the name of the last tool called", NAMED_BY_ID),
     ("results_unnumbered", "yes", "", "as one with it; two results of different tools are not",
      changed(ROLE, "<|{{ m.role }}|>{{ m.tool_call_id if messages | selectattr('role', '==', 'tool') | list"
@@ -398,7 +398,7 @@ def test_a_detail_is_what_rendering_shows(name: str, answer: str, how: str, evid
 
 
 LATE = changed(CONTENT, "{{ m.content or '' if not m.tool_calls }}")
-"""Keeps the text next to a call back; what follows says until when."""
+"""Omits the text next to a call; what follows says until when."""
 AFTER_RESULT = changed(
     "<|end|>{% endfor %}",
     "{{ messages[loop.index0 - 1].content if m.role == 'tool' }}<|end|>{% endfor %}"
@@ -506,13 +506,13 @@ FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
                  changed("not ns.begun", "true", FORGETS)),
          ["The result of a second turn is rendered differently: '"]),
         (BASE, []),
-        # Numbers that count calls through, ids, and the end of a reasoning block are no difference.
+        # Numbers that count calls, ids, and the end of a reasoning block are not a difference.
         (changed(CALL, "{{ loop.index0 + messages | length }}{{ c.id }}" + CALL), []),
         (changed(CALLS, "{{ '</think>' if m.tool_calls and messages[loop.index0 - 1].role == 'user' }}" + CALLS), []),
     ],
 )  # fmt: skip
 def test_a_second_turn_with_calls_is_compared_with_the_first(template: str, messages: list[str]) -> None:
-    # DeepSeek R1 and its distillations: `<|tool_calls_begin|>` stands before the first call of a conversation alone
+    # DeepSeek R1 and its distillations: `<|tool_calls_begin|>` comes only before the first call of a conversation
     findings = [one for one in report(template).findings if label(one) == "TF076"]
     assert [finding.message[: len(begin)] for finding, begin in zip(findings, messages, strict=True)] == messages
     assert all(finding.line == 1 for finding in findings)
@@ -547,7 +547,7 @@ def test_a_developer_message_that_is_dropped_everywhere_is_not_dropped_at_the_st
 
 
 def test_a_dropped_part_points_to_where_the_other_one_is_taken() -> None:
-    # Devstral of Unsloth: what is printed on the last line was taken before
+    # Devstral of Unsloth: what is printed on the last line was read before
     one = "\n{% set text = m.content if m.content is string else m.content[0].text %}\n{{ text }}\n"
     details = report(changed("{{ m.content }}", one, BASE.replace(CONTENT, "{{ m.content }}"))).sections.details
     assert (details["content_parts"].outcome, details["content_parts"].line) == ("dropped", 2)
@@ -668,7 +668,7 @@ def test_a_template_that_does_not_compile_is_not_probed() -> None:
     assert report("{% for").sections.details == {}
 
 
-# --- what begins the answer
+# --- the beginning of the response
 
 
 @pytest.mark.sample(3)
@@ -690,7 +690,7 @@ def test_the_prefill_is_what_follows_the_header(generation: str, expected: str) 
     assert expected == report(template).profile.prefill
 
 
-# --- what the renderer is told
+# --- what the renderer receives
 
 
 @pytest.mark.sample(5)
@@ -713,12 +713,12 @@ def test_the_renderer_gets_what_the_details_show(template: str, expected: dict[s
     assert expected == {name: getattr(profile, name) for name in expected}
 
 
-# --- real templates: the lists of QUIRKS.md beside them
+# --- real templates: compared with the lists of QUIRKS.md
 
 
 @cache
 def quirks() -> dict[str, list[str]]:
-    """The templates under each heading of the list that was made by rendering, as far as they are there."""
+    """The templates under each heading of the list that was made by rendering, if they are present."""
     path = SHARED / "more" / "QUIRKS.md"
     sections = re.findall(r"^### ([^\n]*) \(\d+\)\s*\n(.*?)(?=^#|\Z)", path.read_text("utf-8"), re.M | re.S)
     there = {path.stem for path in (SHARED / "more").glob("*.jinja")}
@@ -747,7 +747,8 @@ def test_a_quirk_of_real_templates_is_a_finding(heading: str, code: str, least: 
     for name in names:
         inspected = report((SHARED / "more" / f"{name}.jinja").read_text("utf-8"))
         codes = {label(finding) for finding in inspected.findings}
-        # What refuses a question without tools refuses a history without tools too, and is told of once.
+        # A template that raises for a question without tools raises for a history without tools too, and is reported
+        # once.
         found += code in codes or (code == "history-needs-tools" and "TF003" in codes)
     assert found >= least
 

@@ -27,7 +27,7 @@ def findings(report: Report) -> list[str]:
     return [finding.code for finding in (*report.findings, *report.notes) if finding.code[:4] == "TF04"]
 
 
-# --- what the source says
+# --- what the source shows
 
 
 @pytest.mark.parametrize(
@@ -48,10 +48,10 @@ def findings(report: Report) -> list[str]:
         ("{% if x is defined and x is false %}a{% endif %}", "true"),
         ("{% if x is defined and not x %}a{% endif %}", "true"),
         ("{% if x is defined and x == true %}a{% endif %}", "false"),
-        # Nothing is said of what counts where it is missing.
+        # Nothing is reported about the default of a missing variable.
         ("{% if x == 'high' %}a{% endif %}", None),
         ("{{ x }}", None),
-        # A text that is printed where it is given has no default that is a word for nothing.
+        # A text that is printed if it is passed has no default.
         ("{% if x is defined and x %}{{ x }}{% endif %}", None),
         # Never evaluated: this would take minutes.
         ("{{ x | default(9**(9**9)) }}", None),
@@ -176,7 +176,7 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
          "a list of strings is printed: Vq9given<|user|>Uq1question"),
         ("{% if x and x.kind %}{{ x.kind }}.{% endif %}" + TURNS, "an object is printed: Vq9given.<|user|>Uq1question"),
-        # What counts only where the model is to think.
+        # What matters only if the model thinks.
         ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, '"max" adds "Think." (with thinking true)'),
         ("{% set y = x %}" + TURNS, ""),
     ],
@@ -228,7 +228,7 @@ def test_a_second_name_for_tools_that_are_shown_is_no_finding() -> None:
 
 
 def test_a_role_that_is_written_as_any_other_is_no_place_for_tools() -> None:
-    # The word `tools` stands in the source, but the role gets nothing of its own.
+    # The word `tools` is in the source, but the role gets no text of its own.
     report = inspect_template("{% if 'tools' == none %}?{% endif %}" + TURNS)
     assert (report.sections.variables, findings(report)) == ((), [])
 

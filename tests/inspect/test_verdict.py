@@ -207,7 +207,7 @@ def test_an_earlier_turn_that_some_form_brings_back_is_none(template: str) -> No
     assert "TF090" not in [one.code for one in inspect_template(template).findings]
 
 
-# --- what rendering says of it
+# --- what rendering shows
 
 
 def looked_at() -> list[str]:

@@ -1,4 +1,4 @@
-"""How texts are cut, and names listed, for a sentence."""
+"""How texts are shortened, and names listed, for a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real llama.cpp under llama-cpp-python: a tiny GGUF file that knows one answer, and any answer as its tokens."""
+"""The real llama.cpp under llama-cpp-python: a tiny GGUF file that knows one output, and any output as its tokens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TOOLS: list[Any] = [
 ]
 MESSAGES: list[Any] = [{"role": "user", "content": "Write it."}]
 INDENT = " " * 100
-"""One token of more bytes than llama-cpp-python's `detokenize` has room for, and the first buffer of ours."""
+"""One token of more bytes than fit into llama-cpp-python's `detokenize` and our first buffer."""
 ARGUMENTS = {"path": "a.py", "text": f"def f():\n{INDENT}return '🦀 </tool_call>'\n"}
 TEXT = "I write it.\n"
 CALL = toolfmt.write("json", [("write_file", ARGUMENTS)], TOOLS)
@@ -75,7 +75,7 @@ def ask(llama: Any, **options: Any) -> Any:
 
 
 def saying(monkeypatch: pytest.MonkeyPatch, llama: Any, answer: str | list[int], *, end: bool = True) -> dict[str, Any]:
-    """Has the model say this answer; gives what it is asked with."""
+    """Makes the model generate this output; returns the model."""
     request: dict[str, Any] = {}
     tokens_to_emit = llama.tokenize(answer.encode(), add_bos=False, special=True) if isinstance(answer, str) else answer
 
@@ -159,7 +159,7 @@ def test_a_model_may_be_the_directory_that_the_file_was_made_of(file: Path) -> N
 
 
 def both_ways(llama: Any, **options: Any) -> list[tuple[dict[str, Any], str]]:
-    """The answer as it comes whole, and as its chunks join to it."""
+    """The output as a whole, and as the joined chunks."""
     choice = ask(llama, **options)["choices"][0]
     return [(choice["message"], choice["finish_reason"]), joined(ask(llama, stream=True, **options))]
 
@@ -172,7 +172,7 @@ def test_cut_at_every_token_there_is_no_call_and_all_of_the_text(llama: Any) -> 
             assert (calls_of(message), reason) == ([], "length")
             text = message["content"].rstrip("\N{REPLACEMENT CHARACTER}")
             assert (TEXT + CALL).startswith(text)
-            whitespace = not llama.detokenize(answer[most - 1 : most]).strip()  # beside a call, of its frame
+            whitespace = not llama.detokenize(answer[most - 1 : most]).strip()  # next to a call, of its frame
             assert len(text) > len(before) or message["content"] != text or whitespace
         before = text
 

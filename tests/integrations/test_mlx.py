@@ -1,4 +1,4 @@
-"""The real mlx-lm on tiny models that know one answer each: events, parsers in its own code, its server."""
+"""The real mlx-lm on tiny models that know one output each: events, parsers in its own code, its server."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ WITHOUT_TOOLS = """\
 
 @dataclass(frozen=True)
 class Tiny:
-    """A tiny model: whose template, what it is asked and what it says."""
+    """A tiny model: its template, its request and its output."""
 
     template: str
     format: str
@@ -95,7 +95,7 @@ class Tiny:
     added: tuple[str, ...] = ()
     variables: dict[str, Any] = field(default_factory=dict)
     after: str = ""
-    """What the model says behind its calls, and a runtime should never see."""
+    """Text that the model generates after its calls, which a runtime should never see."""
     messages: list[dict[str, Any]] = field(default_factory=lambda: MESSAGES)
 
     @property
@@ -108,7 +108,7 @@ class Tiny:
 
 
 TINY = {
-    # GLM's turn ends with the next one's marker, of which this directory's eos_token is none.
+    # GLM's turn ends with the next one's marker, which is not this directory's eos_token.
     "glm": Tiny(
         "GLM-4.7-Flash",
         "glm4",
@@ -178,7 +178,7 @@ def directories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @dataclass
 class Loaded:
-    """A tiny model in mlx-lm, and the prompt that it knows the answer to."""
+    """A tiny model in mlx-lm, and the prompt whose output it knows."""
 
     model: Any
     tokenizer: Any
@@ -263,7 +263,7 @@ def test_who_stops_reading_ends_the_generation(loaded: dict[str, Loaded], monkey
 
 
 def test_a_stop_string_that_ends_calls_ends_the_generation(loaded: dict[str, Loaded]) -> None:
-    """As `<|call|>` does, which a parser reads on behind: it is a marker of the format."""
+    """Like `<|call|>`, which a parser continues to read after: it is a marker of the format."""
     known = loaded["hermes"]
     stream = known.stream(replace(known.prompt, stop=("</tool_call>",)))
     assert calls_of(Message.from_events(stream)) == CALLS[:1]
@@ -384,7 +384,7 @@ OUTPUT = "I see.\n" + write("json", CALLS, tools=TOOLS)
 
 @pytest.fixture(scope="module")
 def reciting(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that makes its calls whatever it is told, and whose template drops tools."""
+    """A model that makes its calls for any prompt, and whose template drops tools."""
     return tiny_models.recite(
         tmp_path_factory.mktemp("tiny"), template=WITHOUT_TOOLS, answer=OUTPUT, special=["<|im_start|>"]
     )
@@ -404,7 +404,7 @@ def whole_calls(directories: dict[str, Path]) -> Iterator[str]:
 
 @dataclass
 class Answered:
-    """What a client of OpenAI's has of an answer."""
+    """What an OpenAI client gets from a response."""
 
     content: str
     reasoning: set[str]
@@ -483,7 +483,7 @@ def test_a_truncated_call_is_never_reported_as_whole(
         for (_, name, arguments), call in zip(streamed.calls, CALLS, strict=False):
             assert name == call[0]
             if arguments != json.dumps(call[1]):
-                # What is open was told in part, and no client can take it for whole.
+                # An unclosed call was partly emitted, and no client can mistake it for a whole one.
                 open_ones += 1
                 with pytest.raises(ValueError, match=r"(Unterminated|Expecting)"):
                     json.loads(arguments)
@@ -491,7 +491,7 @@ def test_a_truncated_call_is_never_reported_as_whole(
             answered = ask(url, **options, stream=stream, max_tokens=cut)
             assert answered.finish_reason == "length"
             assert answered.read == CALLS[: len(answered.calls)]
-            # What is no call is content, or is left out where that was asked for.
+            # What is not a call is content, or is left out on request.
             left = answered.content.removeprefix("\n\nI see.\n")
             assert left in (TINY["hermes"].answer if url == address else "")
             assert left or url == whole_calls or len(streamed.calls) == len(answered.calls)
@@ -511,7 +511,7 @@ def test_without_tools_a_call_is_text(stream: bool, reciting: Path, address: str
     no_tools: list[tuple[Any, dict[str, Any]]] = [(None, {}), (TOOLS, {"tool_choice": "none"})]
     for tools, options in no_tools:
         answered = ask(address, reciting, stream=stream, tools=tools, **options)
-        # But for the blanks between two calls.
+        # Except the spaces between two calls.
         assert answered.content.split() == OUTPUT.replace("</tool_call>\n<", "</tool_call><").split()
         assert (answered.calls, answered.finish_reason) == ([], "stop")
 
@@ -523,7 +523,7 @@ def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Pat
         answered = ask(address, reciting, stream=stream, tools=None, stop=[word, ""])
         assert answered.content == OUTPUT.partition(word)[0]
         assert answered.finish_reason == "stop"
-    # What may begin one is told where nothing more comes: at the answer's end, or where it is cut.
+    # The possible beginning of a call is emitted when nothing more comes: at the output's end, or where it is cut.
     whole = ask(address, reciting, stream=stream, tools=None)
     assert ask(address, reciting, stream=stream, tools=None, stop=["_call>x"]).content == whole.content
     cut: dict[str, Any] = {"stream": stream, "tools": None, "max_tokens": 4}
@@ -534,7 +534,7 @@ def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Pat
 def test_a_model_whose_template_drops_tools_gets_them_in_the_system_prompt(
     stream: bool, tmp_path: Path, address: str
 ) -> None:
-    """And stopped where it goes on to write a result itself."""
+    """And stopped where it begins to write a result itself."""
     invented = f"{OUTPUT}\n{result_heading('get_weather')}\nSun and rain, sun and rain."
     directory = tiny_models.recite(tmp_path, template=WITHOUT_TOOLS, answer=invented, special=["<|im_start|>"])
     answered = ask(address, directory, stream=stream)
@@ -582,7 +582,7 @@ def test_a_system_message_that_the_template_rejects_is_merged(tmp_path: Path, ad
 
 def test_a_model_in_a_dialect_of_its_own_is_read_by_the_derived_format(tmp_path: Path, address: str) -> None:
     template = (MODELS / "format-of-its-own" / "chat_template.jinja").read_text("utf-8")
-    # The tiny model's tokens are characters of one byte, and the last one of the prompt is none of the answer's.
+    # The tiny model's tokens are characters of one byte, and the last one of the prompt is not part of the output.
     in_ascii = template.replace("【", "<-").replace("】", "->").replace("|>\\n'", "|>:'")
     answer = "I see.\n<-use get_weather->\n<-with city->Oslo<-/with->\n<-/use->"
     directory = tiny_models.recite(tmp_path, template=in_ascii, answer=answer, special=["<|start|>", "<|end|>"])
@@ -663,7 +663,7 @@ def test_the_variables_of_a_request_reach_the_template(
         body = {"chat_template_kwargs": variables}
         return int(ask(address, directories["hermes"], stream=False, max_tokens=1, extra_body=body).usage.prompt_tokens)
 
-    # Without thinking this template closes an empty block; what it does not read is no matter.
+    # Without thinking this template closes an empty block; what it does not read does not matter.
     model = toolfmt.load(directories["hermes"], trusted=True)
     given = {thinks: model.render(MESSAGES, TOOLS, enable_thinking=thinks).text for thinks in (False, True)}
     encode = loaded["hermes"].tokenizer.encode

@@ -1,4 +1,4 @@
-"""The real mlx-lm at the edge: a tiny model, trained here to one answer, streams a tool call token by token."""
+"""The real mlx-lm: a tiny model, trained here to one output, streams a tool call token by token."""
 
 from __future__ import annotations
 

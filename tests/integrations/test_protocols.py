@@ -1,4 +1,4 @@
-"""Events as what clients read: each protocol's own client library ends up with what the events say."""
+"""Events as clients read them: each protocol's own client library ends up with the content of the events."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "code": [("f", {"text": '  if x:\n    "y" \\ {z} [1] & <b> ü 🌍\n'})],
 }
 CLOSED_BEFORE = {"atem": "\n</atem:function_calls>"}
-"""A frame of several calls that the writer opens again for each: its closer stands behind a call that is whole."""
+"""A frame of several calls that the writer opens for each call: its end marker comes after a call that is whole."""
 CALL = '<tool_call>\n{"name": "f", "arguments": {"city": "Paris"}}\n</tool_call>'
 MALFORMED = '<tool_call>{"name": "f", "arguments": {"a": 1 @}}</tool_call>'
 INCOMPLETE = '<tool_call>{"name": "f", "arguments": {"city": "Os'
@@ -70,7 +70,7 @@ def read(kind: type[StreamEncoder], payloads: list[Payload]) -> Answer:
 
 
 def both(kind: type[StreamEncoder], text: str, reason: Any = None, **options: Any) -> Answer:
-    """What a client has of the answer; that of the stream and of the whole answer are one."""
+    """What a client gets from the response; the stream and the whole response give the same."""
     streamed = read(kind, stream(kind, events(text), reason, **options))
     whole = made(kind, **options).whole([event for batch in events(text) for event in batch], reason)
     assert streamed == READERS[kind][1](whole)
@@ -100,12 +100,12 @@ def test_every_format_reaches_every_client(format: ToolCallFormat, kind: type[St
 
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
 def test_a_truncated_call_is_never_emitted(format: ToolCallFormat) -> None:
-    """In whole calls no payload of any protocol holds a call that was cut, wherever that was."""
+    """With whole calls, no payload of any protocol contains a truncated call, wherever it was cut."""
     one = written(format, CALLS["one"])
     assert one is not None
     assert has_call(stream(Chat, events(one, format), "length"))
-    # The call is wholly written where a second one would begin: what is left of the text closes a frame of several.
-    common = commonprefix([one, written(format, CALLS["two"]) or one])  # noqa: RUF071  # of characters it shall be
+    # The call is complete where a second one would begin: the rest of the text closes a frame of several.
+    common = commonprefix([one, written(format, CALLS["two"]) or one])  # noqa: RUF071   must be characters
     end = len(common.rstrip("<[{,; \n").partition(CLOSED_BEFORE.get(format.name, "\0"))[0])
     cuts = range(end) if depth.every else [*range(0, end, 7), *range(max(end - 7, 0), end)]
     for place, kind in product(cuts, SHAPES):
@@ -149,7 +149,7 @@ def test_text_reasoning_and_calls_arrive_in_every_protocol(kind: type[StreamEnco
 def test_an_answer_ends_as_its_protocol_specifies(
     kind: type[StreamEncoder], text: str, reason: Any, ending: str
 ) -> None:
-    """A call that went wrong is no cut answer; only the runtime, or a call that lacks its end, makes one."""
+    """A malformed call is not a truncated output; only the runtime, or a call without its end, makes one."""
     assert ENDINGS[kind][ending] == both(kind, text, reason).ending
 
 
@@ -163,7 +163,7 @@ def test_the_text_of_a_rejected_call_goes_where_the_caller_requests(kind: type[S
 
 
 def error(payload: Payload) -> str | None:
-    """The message of the error that a payload tells, in the form of its protocol."""
+    """The error message of a payload, in the form of its protocol."""
     reported = payload.get("error") or (payload.get("response") or {}).get("error")
     return reported["message"] if isinstance(reported, dict) else reported
 
@@ -180,7 +180,7 @@ def test_a_rejected_call_is_an_error_if_the_caller_requests_it(kind: type[Stream
 
 @pytest.mark.parametrize("kind", [Chat, Messages, Responses])
 def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[StreamEncoder]) -> None:
-    """Its arguments were already told: nothing else would tell the client that it must not be executed."""
+    """Its arguments were already sent: nothing else would show the client that it must not be executed."""
     payloads = stream(kind, events(f"{MALFORMED} Sorry."), "stop", whole_calls=False)
     assert has_call(payloads) and error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
     assert MALFORMED not in json.dumps(payloads)
@@ -324,7 +324,7 @@ def test_events_of_a_response_are_numbered_and_every_item_ends() -> None:
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_emitted_payloads_never_change_afterwards(kind: type[StreamEncoder]) -> None:
-    """Payloads are written later than they are made: none changes with what comes behind it."""
+    """Payloads are serialized later than they are made: none changes with what follows."""
     shape = made(kind, **({} if kind is Ollama else {"whole_calls": False}))
     emitted: list[tuple[Payload, str]] = []
     for pushed in [*events(f"<think>Hm.</think>A{CALL}B"), None]:
@@ -335,7 +335,7 @@ def test_emitted_payloads_never_change_afterwards(kind: type[StreamEncoder]) -> 
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_each_payload_is_one_ascii_line_on_the_wire(kind: type[StreamEncoder]) -> None:
-    """A lone half of a character, which a model may write in an escape, is no text that can be sent as it is."""
+    """A lone surrogate, which a model may write in an escape, cannot be sent unchanged."""
     shape = made(kind)
     payloads = shape.push([Content("ü\n\n\ud83c data: x")]) + shape.finish("stop")
     lines = "".join(shape.wire(payload) for payload in payloads).splitlines()
@@ -392,9 +392,9 @@ def test_invalid_encoder_options_and_events_are_rejected(kind: type[StreamEncode
     with pytest.raises(TypeError, match=r"^taken_ids is a collection of ids"):
         made(kind, taken_ids="x")
     with pytest.raises(TypeError, match=r"^not an event: 'x'$"):
-        made(kind).push(["x"])  # type: ignore[list-item]  # what is no event is the point
+        made(kind).push(["x"])  # type: ignore[list-item]   deliberately not an event
     with pytest.raises(TypeError, match=r"^not an event: 'x'$"):
-        made(kind, whole_calls=False).push(["x"])  # type: ignore[list-item]  # what is no event is the point
+        made(kind, whole_calls=False).push(["x"])  # type: ignore[list-item]   deliberately not an event
 
 
 def test_the_message_of_the_events_and_of_a_chat_completion_are_one() -> None:

@@ -1,5 +1,6 @@
-"""toolfmt's parsers in SGLang: the adaptor beside SGLang, or beside stand-ins of its base classes where that is not
-installed (`runtime_stand_ins.py`), and SGLang's own `FunctionCallParser` where it is."""
+"""toolfmt's parsers in SGLang: the adapter with SGLang, or with stand-ins for its base classes if SGLang is not
+installed (`runtime_stand_ins.py`), and SGLang's own `FunctionCallParser` if it is.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ def test_every_format_is_read_as_toolfmt_reads_it(format: str) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_call_that_was_cut_is_whole(format: str) -> None:
-    """It has all of its arguments, or is none; where arguments stream, a client sees that they never ended."""
+    """It has all of its arguments, or is not a call; if arguments stream, a client sees that they never ended."""
     text = answers(format)[0]
     ((_, arguments),) = parsed(text, format)[1]
     for end in cut_places(text):
@@ -123,7 +124,7 @@ def test_content_is_kept_before_between_and_after_calls() -> None:
 
 @pytest.mark.parametrize("after", ["Then more.", UNDECLARED])
 def test_content_after_a_call_that_continues_waits_for_the_next_result(after: str) -> None:
-    """SGLang tells the content of a result first; the rest of the call would be another one for Responses."""
+    """SGLang emits the content of a result first; the rest of the call would be another one for Responses."""
     detector = detector_of("toolfmt_glm4_streamed")
     chunks = [GLM[:-20], f"{GLM[-20:]}{after}{GLM}", " "]
     results = [detector.parse_streaming_increment(chunk, tools()) for chunk in chunks]
@@ -166,7 +167,7 @@ def test_a_detector_reads_one_answer_after_another() -> None:
 
 
 def test_kimi_k3_stops_after_its_calls_and_they_are_whole() -> None:
-    """SGLang takes the detector's `eot_token` for a stop string of this model, and cuts it off the answer."""
+    """SGLang uses the detector's `eot_token` as a stop string of this model, and cuts it off the output."""
     stop = detector_of("toolfmt_kimi_k3").eot_token
     assert "" not in {detector_of(f"toolfmt_{format}").eot_token for format in FORMATS}
     for text in answers("kimi_k3"):
@@ -196,7 +197,7 @@ def test_the_parsers_are_registered_in_both_places_and_once(for_sglang: ModuleTy
     assert {detector.format.name for name, detector in known.items() if name in ours} == set(FORMATS)
 
 
-# What a process of SGLang has, where it is not installed: the least of it that can be imported.
+# The minimal modules of an SGLang process that can be imported if SGLang is not installed.
 PACKAGE = {
     "base_format_detector": "class BaseFormatDetector:\n    pass",
     "core_types": "StreamingParseResult = ToolCallItem = None",
@@ -216,7 +217,7 @@ print(set(names) == set(FunctionCallParser.ToolCallParserEnum), len(names) - len
 
 
 def a_process(folder: Path, **changed: str) -> subprocess.CompletedProcess[str]:
-    """What a process says that loads the plug-in, and imports the parsers after that."""
+    """The output of a process that loads the plug-in, and imports the parsers after that."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     where, _, function = project["entry-points"]["sglang.srt.plugins"]["toolfmt"].partition(":")
     assert function == "register"

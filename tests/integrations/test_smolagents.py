@@ -1,4 +1,4 @@
-"""A real agent of smolagents runs on answers in the formats of models, and executes nothing that was cut."""
+"""A real smolagents agent runs on outputs in the formats of models, and executes nothing that was truncated."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ smolagents: Any = pytest.importorskip("smolagents", reason="smolagents is large,
 from toolfmt.integrations.smolagents import reads  # noqa: E402  it needs smolagents
 
 PROSE = 'One calls it so: {"name": "get_weather", "arguments": {"city": "Rome"}}.'
-"""What smolagents itself takes for a call."""
+"""What smolagents itself reads as a call."""
 
 
 def weather() -> Any:
-    """A tool of smolagents, which remembers what it was asked."""
+    """A tool of smolagents that records its arguments."""
 
-    class Weather(smolagents.Tool):  # type: ignore[misc]  # smolagents is not there on every machine
+    class Weather(smolagents.Tool):  # type: ignore[misc]   smolagents is not installed on every machine
         name = "get_weather"
         description = "The weather."
         inputs = {"city": {"type": "string", "description": "a city"}}  # noqa: RUF012  smolagents reads it so
@@ -36,7 +36,7 @@ def weather() -> Any:
 
 
 class Scripted(smolagents.models.Model):  # type: ignore[misc]  # as above
-    """Says one answer after the other."""
+    """Returns one response after the other."""
 
     def __init__(self, *answers: Any) -> None:
         super().__init__(model_id="scripted")

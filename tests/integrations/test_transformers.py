@@ -1,4 +1,4 @@
-"""Streaming from transformers: a scripted `generate` over the real streamer, and where torch is there a real model."""
+"""Streaming from transformers: a scripted `generate` over the real streamer, and a real model if torch is installed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ANSWER = 'Let me see. <tool_call>\n{"name": "f", "arguments": {"text": "Zoë</to
 
 
 class Counting(PreTrainedTokenizerFast):
-    """A real tokenizer, which counts what it decodes at once."""
+    """A real tokenizer that counts the tokens it decodes in one call."""
 
     most_decoded = 0
 
@@ -115,7 +115,7 @@ def test_a_scripted_answer_streams_the_same_events_as_its_text(tokenizer: Counti
     expected = Parser("json")
     assert merge(events) == merge([*expected.feed(ANSWER), *expected.finish()])
     assert len([event for event in events if isinstance(event, ToolCallArguments)]) > 8  # they stream
-    assert tokenizer.most_decoded < 10  # however long the answer is
+    assert tokenizer.most_decoded < 10  # however long the output is
     prompt = tokenizer.encode("Say it.", add_special_tokens=False)
     assert (streamed.finish_reason, streamed.usage) == ("stop", Usage(len(prompt), len(model.tokens)))
     attention = model.given.pop("attention_mask")
@@ -134,7 +134,7 @@ def test_tokens_come_as_the_text_that_all_of_them_are(kind: str) -> None:
 
 
 def test_streaming_waits_for_whole_characters_but_not_for_whitespace(tokenizer: Counting) -> None:
-    """transformers' own streamer hands a line without blanks over at its end."""
+    """transformers' own streamer emits a line without spaces at its end."""
     go_on = threading.Semaphore(0)
     model = model_of(tokenizer, "abc🙂def", wait=lambda token: go_on.acquire() and None)
     events = stream(model, tokenizer, "", parser=parser())
@@ -159,7 +159,7 @@ def test_a_character_that_stays_broken_is_emitted_as_a_replacement_character(tok
     ("ending", "options", "last"),
     [
         (" ", {}, ToolCallEnd),
-        ("", {}, ToolCallRejected),  # its tokens ran out, where the closer is missing
+        ("", {}, ToolCallRejected),  # its tokens ran out, if the end marker is missing
         (" ", {"eos_token_id": 5}, ToolCallRejected),
         ("", {"eos_token_id": "}"}, ToolCallEnd),
         (" ", {"generation_config": SimpleNamespace(eos_token_id=None)}, ToolCallRejected),
@@ -186,7 +186,7 @@ def test_what_generate_raises_reaches_the_caller_after_the_emitted_events(tokeni
     emitted = []
     with pytest.raises(MemoryError, match="no more"):
         for event in stream(model_of(tokenizer, "abc!def", wait=fail), tokenizer, "", parser=parser()):
-            emitted.append(event)  # noqa: PERF402  # what came before it is raised
+            emitted.append(event)  # noqa: PERF402   what came before the exception is kept
     assert merge(emitted) == [Content("abc", 0)]
 
 
@@ -225,7 +225,7 @@ def test_who_lets_go_of_a_stream_stops_the_generation(tokenizer: Counting) -> No
 
 
 def waits(check: Callable[[], bool]) -> bool:
-    """Whether something comes true within some seconds."""
+    """Whether something becomes true within some seconds."""
     return any(check() or threading.Event().wait(0.01) for _ in range(1000))
 
 
@@ -341,7 +341,7 @@ def ended(program: str) -> tuple[int, str, str]:
 
 def test_stopping_criteria_of_the_caller_are_used_too(tokenizer: Counting) -> None:
     model = model_of(tokenizer, "abcdef")
-    criterion = lambda *_: model.generated == 3  # noqa: E731  # said where it is used
+    criterion = lambda *_: model.generated == 3  # noqa: E731   used only here
     events = stream(model, tokenizer, "", parser=parser(), stopping_criteria=[criterion])
     assert merge(events) == [Content("abc", 0)]
 
@@ -368,7 +368,7 @@ def test_a_prompt_reads_its_own_answer_and_ends_it(tokenizer: Counting) -> None:
     kinds = [type(event).__name__ for event in merge(events)]
     assert kinds == ["Reasoning", "Content", "ToolCallStart", "ToolCallArguments", "ToolCallEnd"]
     assert model.given["ids"] == [tokenizer.encode("Q", add_special_tokens=False)]
-    assert model.generated < 5000  # nobody reads behind a stop string
+    assert model.generated < 5000  # nothing reads after a stop string
 
 
 def test_token_ids_are_a_prompt_too(tokenizer: Counting) -> None:

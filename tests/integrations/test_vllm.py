@@ -1,5 +1,6 @@
-"""toolfmt's parsers in vLLM: the adaptor beside vLLM, or beside stand-ins of its base classes where that is not
-installed (`runtime_stand_ins.py`), and vLLM's own pipeline where it is."""
+"""toolfmt's parsers in vLLM: the adapter with vLLM, or with stand-ins for its base classes if vLLM is not installed
+(`runtime_stand_ins.py`), and vLLM's own pipeline if it is.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def parser_of(name: str) -> Any:
 
 
 def streamed(parser: Any, chunks: Iterable[str], chat_request: Any) -> tuple[str, list[tuple[str, str, str]]]:
-    """The content of an answer, and its calls: id, name, arguments."""
+    """The content of a response, and its calls: id, name, arguments."""
     deltas = [parser.extract_tool_calls_streaming("", "", chunk, [], [], [], chat_request) for chunk in chunks]
     content = ""
     calls: dict[int, list[str]] = {}
@@ -88,7 +89,7 @@ def test_every_format_is_read_as_toolfmt_reads_it(format: str) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_call_that_was_cut_is_whole(format: str) -> None:
-    """It has all of its arguments, or is none; where arguments stream, a client sees that they never ended."""
+    """It has all of its arguments, or is not a call; if arguments stream, a client sees that they never ended."""
     chat_request = request()
     text = answers(format)[0]
     ((_, _, arguments),) = parsed(text, format)[1]
@@ -115,7 +116,7 @@ def test_content_is_kept_before_between_and_after_calls() -> None:
 
 @pytest.mark.parametrize("after", ["Then more.", UNDECLARED])
 def test_content_after_a_call_that_continues_waits_for_the_next_delta(after: str) -> None:
-    """vLLM tells the content of a delta first; the rest of the call would be one without a name for Responses."""
+    """vLLM emits the content of a delta first; the rest of the call would be one without a name for Responses."""
     parser, chat_request = parser_of("toolfmt_glm4_streamed"), request()
     chunks = [GLM[:-20], f"{GLM[-20:]}{after}{GLM}", " "]
     first, second, third = (

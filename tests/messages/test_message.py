@@ -1,5 +1,6 @@
-"""Events folded into messages and told as chunks: the nine rules of an OpenAI stream, and the real client reading
-it."""
+"""Events folded into messages and emitted as chunks: the nine rules of an OpenAI stream, and the real client reading
+it.
+"""
 
 from __future__ import annotations
 

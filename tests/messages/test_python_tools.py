@@ -1,4 +1,4 @@
-"""Tools made of Python: functions, methods, classes of pydantic, dataclasses; what cannot be one is told in a line."""
+"""Tools made of Python objects: functions, methods, pydantic classes, dataclasses; others are rejected in one line."""
 
 from __future__ import annotations
 

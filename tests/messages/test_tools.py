@@ -1,4 +1,4 @@
-"""Tool definitions as runtimes hold them: objects that tell themselves, other types, one name twice."""
+"""Tool definitions as runtimes hold them: objects that describe themselves, other types, duplicate names."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_the_warning_comes_once_and_points_at_the_callers_line(use: Any, capfd: 
         f"tools[{position}]: tools[0] is called 'find' too; the first one counts" for position in (2, 3)
     ]
     assert {(warning.filename, warning.lineno) for warning in warned} == {(__file__, use.__code__.co_firstlineno + 1)}
-    assert capfd.readouterr().err == ""  # a process of its own would say it there
+    assert capfd.readouterr().err == ""  # a separate process would report it there
 
 
 def test_one_definition_has_one_canonical_form() -> None:

@@ -153,10 +153,10 @@ LEFT = {
 def test_what_a_job_leaves_in_the_pipe_is_no_answer_to_the_next_job(
     left: str, checked: str, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if checked == "by the number alone":  # as where the pipe is written to when the request is on its way
+    if checked == "by the number alone":  # as if the pipe were written to while the request is on its way
         monkeypatch.setattr(pool, "_has_written", lambda process: False)
     before = pid(worker)
-    # Behind its own answer, which goes out when the expression has its value.
+    # After its own response, which is sent when the expression has its value.
     forging = LEFT[left].format(main="main", nonce="main['nonce']")
     later = f"__import__('threading').Timer(0.1, lambda main: ({forging}), [{MAIN}]).start()"
     assert worker.run(TEXT, f"{later} or 'honest'") == "honest"
@@ -262,7 +262,7 @@ for worker in (lambda: given, shared_worker):
     worker().close()
 print("done")
 """
-    # Python 3.12 warns of a fork while the system still counts a thread that has just ended: the one that read.
+    # Python 3.12 warns of a fork while the system still counts a thread that has just ended: the reader thread.
     command = [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.stdout, done.stderr) == ("done\n", "")
@@ -275,7 +275,7 @@ print("done")
     ["signal.signal(signal.SIGIO, signal.SIG_IGN)", "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])"],
 )
 def test_it_ends_with_a_parent_that_wants_no_signals(before: str) -> None:
-    """What a process ignores and blocks, those that it starts do, too."""
+    """Signals that a process ignores and blocks are inherited by the processes it starts."""
     program = f"""
 import signal, time
 from toolfmt.model.sandbox.pool import Job, Worker
@@ -363,7 +363,7 @@ def test_it_does_not_end_with_the_thread_that_started_it() -> None:
 
 @pytest.mark.sample(0)
 def test_what_is_imported_late_is_imported_before(worker: Worker) -> None:
-    """jinja2 and the rooms whose code runs there import some modules inside of functions."""
+    """jinja2 and the packages whose code runs there import some modules inside of functions."""
     rooms = [Path(jinja2.__file__).parent]
     rooms += [Path(toolfmt.__file__).parent / room for room in ("formats", "inspect", "render")]
     late = {name for room in rooms for module in sorted(room.rglob("*.py")) for name in imported_late(module)}
@@ -384,7 +384,7 @@ NOT_THERE = {  # reached by no template that is rendered here
     "asyncio",  # rendering in an event loop
     "gettext",  # the extension for translations
     "zipfile",  # loaders of templates
-    "concurrent.futures",  # parsing many outputs at once, which no job does
+    "concurrent.futures",  # parsing many outputs together, which no job does
     # grammars, which no job makes
     "toolfmt.formats.constraint",
     "toolfmt.formats.nested_tags_grammar",
@@ -402,11 +402,11 @@ def exists(name: str) -> bool:
 
 
 BY_CALLS = {"strptime": "_strptime"}
-"""What methods of Python that are written in C import when they are called (of `datetime`, `date`, `time`)."""
+"""Modules that Python's C methods import when they are called (of `datetime`, `date`, `time`)."""
 
 
 def imported_late(module: Path) -> Iterator[str]:
-    """The modules that are imported inside the functions of a module, or by what is called there."""
+    """The modules that are imported inside the functions of a module, or by the functions called there."""
     package = "jinja2" if module.parent.name == "jinja2" else ""
     for function in ast.walk(ast.parse(module.read_text("utf-8"))):
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):

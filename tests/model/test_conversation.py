@@ -34,7 +34,7 @@ def conversation(template: str = PLAIN, *messages: dict[str, Any], **options: An
 
 
 def prompt_after_tools(turn: Turn) -> str:
-    """The prompt behind the definitions of the tools."""
+    """The prompt after the definitions of the tools."""
     return turn.prompt.text.partition("<|end|>")[2]
 
 
@@ -158,7 +158,7 @@ def test_how_many_tokens_stay() -> None:
     assert raw.stable_tokens(tokenizer) == (count, count)
 
 
-# Where there is no raw prompt
+# Without a raw prompt
 
 
 def test_where_nothing_follows_the_answer_the_prompt_is_the_plain_one() -> None:
@@ -190,7 +190,7 @@ def test_a_rejected_call_stays_where_it_was_among_the_texts() -> None:
 
 
 def test_the_options_of_a_prompt_hold_for_what_it_is_compared_with() -> None:
-    """What the template adds to an answer is not taken for what stands behind it."""
+    """What the template adds to a response is not mistaken for what follows it."""
     adds = changed("(m.content or '')", "(m.content or '') + (' (brief)' if brief and m.role == 'assistant' else '')")
     talk = conversation(adds)
     talk.prompt(brief=True)
@@ -359,7 +359,7 @@ def test_every_text_appears_once_in_prompts_built_on_the_output_of_the_model(nam
             assert [text.index(word) for word in texts[2:]] == sorted(text.index(word) for word in texts[2:])
             assert raw_turn.computed == before
             if name == MOVING:
-                # Its tools and its system message stand before the last question: behind another one they have moved.
+                # Its tools and its system message come before the last question: with another question they move.
                 assert raw_turn.raw is False or answer.startswith("end")
                 assert bool(raw_turn.why_not_raw) == (bool(before) and not raw_turn.raw)
                 assert text.startswith(before) or not raw_turn.raw

@@ -58,14 +58,14 @@ def worker() -> Iterator[Worker]:
 
 
 def both(directory: Path, worker: Worker | None = None) -> tuple[Model, Model]:
-    """The model in a directory, its template run here and there."""
+    """The model in a directory, with its template run in both processes."""
     found = load_files(directory)
     here = Model(found, trusted=True)
     return here, Model(found, worker=worker, profile=here.profile)
 
 
 def rendered(model: Model, *given: Any, **options: Any) -> Any:
-    """The prompt, or the error that there is none."""
+    """The prompt, or the error if there is none."""
     try:
         return model.render(*given, now=NOW, **options)
     except ToolfmtError as error:
@@ -162,7 +162,7 @@ def test_tokens_are_counted_by_the_models_own_tokenizer_there_and_by_a_given_one
 
 @dataclass
 class Picture:
-    """What a client hands over that is not JSON; it tells itself, and cannot be pickled."""
+    """A client object that is not JSON; it describes itself, and cannot be pickled."""
 
     path: str
 
@@ -199,7 +199,7 @@ def test_what_is_plain_is_handed_over_as_it_is(value: Any) -> None:
 
 
 class Word(str):
-    """A text of a class that the other process does not have."""
+    """A string of a class that the other process does not have."""
 
 
 class Size(int):
@@ -311,17 +311,17 @@ def test_an_error_of_a_template_is_the_error_made_here(tmp_path: Path, worker: W
     assert expected == rendered(there, talk)
 
 
-# What is kept there
+# What is cached there
 
 
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """The jobs that are asked for from now on, with the lengths of what is handed over."""
+    """The jobs that are requested from now on, with the lengths of their data."""
     jobs: list[tuple[str, int]] = []
     pack = pool._request
 
     def noted(function: Any, given: Any) -> bytes:
         request = pack(function, given)
-        _, job, *_ = given  # behind the formats that this process knows
+        _, job, *_ = given  # after the formats that this process knows
         jobs.append((job.__name__, len(request)))
         return request
 

@@ -45,7 +45,7 @@ def test_the_way_from_a_directory_to_events() -> None:
 
 
 def test_an_answer_goes_back_into_the_next_prompt() -> None:
-    """The prompt of a turn is a prefix of the next one's, its answer included, where the template allows it."""
+    """The prompt of a turn is a prefix of the next one's, including its response, if the template allows it."""
     model = toolfmt.load(MODELS / "json-frames")
     first = model.render(MESSAGES, tools=TOOLS)
     answer = "<tool_call>\n" + ANSWER.removeprefix("<tool_call>").removesuffix("</tool_call>") + "\n</tool_call>"
@@ -120,7 +120,7 @@ def test_the_profile_holds_that_of_the_template_for_requests_without_tools() -> 
 def test_a_template_that_takes_too_much_does_not_stop_the_other_one(
     tmp_path: Path, endless: str, trusted: bool, inspected: bool
 ) -> None:
-    """Where no tools are given another template is in force: only what would be rendered by it is rejected."""
+    """Without tools another template is used: only what that template would render is rejected."""
     sound = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}{{ tools | tojson if tools }}"
     templates = {"default": endless, "tool_use": sound}
     for rejected, rendered in ((None, [TOOLS[0]]), ([TOOLS[0]], None)):
@@ -136,7 +136,7 @@ def test_a_template_that_takes_too_much_does_not_stop_the_other_one(
 
 
 def test_a_limit_that_only_a_chapter_hits_stops_no_prompt(tmp_path: Path) -> None:
-    """The long conversations that a report asks for are none that rendering asked for."""
+    """The long conversations that a report requests are not those that rendering requests."""
     long = "{% if messages | length > 6 %}{{ 'a' * 10 ** 10 }}{% endif %}"
     model = made(tmp_path, long + "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}")
     assert "TF007" in {finding.code for finding in model.inspect().findings}
@@ -227,7 +227,7 @@ def test_a_profile_of_other_files_is_rejected(changed: Callable[[ModelFiles], di
 
 
 def test_a_profile_counts_for_the_tokens_that_tokenizer_json_names(tmp_path: Path) -> None:
-    """What ends an answer may stand nowhere else."""
+    """The end of a response must not appear elsewhere."""
     (tmp_path / "config.json").write_text('{"model_type": "qwen3", "eos_token_id": 3}', "utf-8")
     (tmp_path / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}", "utf-8")
     tokenizer = {"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2}, "merges": []}}

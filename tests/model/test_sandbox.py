@@ -1,4 +1,4 @@
-"""Templates that take too much end as a finding that names the limit; the next one is inspected as if nothing was."""
+"""Templates that take too much end with a finding that names the limit; the next one is inspected normally."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from toolfmt.templates.engine.chat_template import LARGEST_TREE
 PACKAGE = Path(toolfmt.__file__).parent
 SMALL = Limits(processor_seconds=1, memory=300 << 20)
 
-# What costs little, or what jinja2 itself does not let happen: it computes no constant of an operator that the sandbox
+# What costs little, or what jinja2 itself prevents: it does not fold a constant with an operator that the sandbox
 # intercepts, and a template too deep for its parser does not compile.
 HARMLESS = {
     "power in a dead branch": [],
     "repeated text in a dead branch": [],
     "endless recursion": ["TF003"],
-    "only under another engine": [],  # which has a limit on that of its own
+    "only under another engine": [],  # which has its own limit for this
     "a deep expression": ["TF002"],
     "deep blocks": ["TF002"],
     "deep lists": ["TF002"],
@@ -54,7 +54,7 @@ HARMLESS = {
     "one long mark at the end": ["TF011"],
     "one long mark beside a call": ["TF011"],
 }
-# Which limit ends it, where there is only one that can.
+# The limit that ends it, if there is only one possible.
 LIMITS = {
     "power": "CPU time",
     "nested ranges": "CPU time",
@@ -99,7 +99,7 @@ def usual() -> Iterator[Worker]:
 
 
 def attacks() -> list[str]:
-    """One of each kind, and all that are harmless; or all."""
+    """One of each kind, and all harmless ones; or all."""
     first = {LIMITS.get(name, name): name for name in reversed(ATTACKS)}
     return [name for name in ATTACKS if depth.every or name in HARMLESS or name in first.values()]
 
@@ -131,7 +131,7 @@ def honest_report() -> Report:
 
 
 LARGE_TREES = {"one node too many": "{{1}}" * (LARGEST_TREE - 1)}
-"""A node an expression, one for the template and one for all that it prints."""
+"""One node per expression, one for the template and one for all that it prints."""
 if depth.every:
     LARGE_TREES |= {name: ATTACKS[name] for name in ("200,000 expressions", "a long sum")}
 
@@ -211,7 +211,7 @@ def test_a_prompt_of_the_worker_shows_the_present_time(model: Any) -> None:
 
 
 def test_the_modules_of_its_jobs_are_imported_when_the_process_starts() -> None:
-    """Before the limits count: what a job imports is not what its template takes."""
+    """Before the limits count: a job's imports do not count for its template."""
     is_imported = Job(eval, bool, lambda answer: None)
     for jobs in ((INSPECT,), ()):
         worker = Worker(jobs, SMALL)
@@ -240,7 +240,7 @@ def test_a_worker_that_uses_no_cpu_time_reaches_the_time_limit() -> None:
 
 @pytest.mark.sample(0)
 def test_cpu_time_restarts_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job takes several times the limit on the clock, and more CPU time at every reading."""
+    """The job takes several times the time limit, and more CPU time at every measurement."""
     readings = count(1)
     monkeypatch.setattr("toolfmt._util.cpu_time.cpu_seconds", lambda pid: float(next(readings)))
     worker = new_worker(replace(SMALL, time_limit=0.5))
@@ -269,7 +269,7 @@ def test_the_time_limit_counts_from_the_start_where_no_cpu_time_is_shown(monkeyp
 def test_only_waiting_without_cpu_time_counts(
     readings: list[float | None], waits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the clock shows: 1 second are five steps of 0.2 seconds."""
+    """For any clock: 1 second is five steps of 0.2 seconds."""
     following = iter(readings)
     monkeypatch.setattr("toolfmt._util.cpu_time.cpu_seconds", lambda pid: next(following))
     waited: list[float] = []
@@ -458,7 +458,7 @@ def started() -> Worker:
 def test_an_unusually_large_exit_status_is_reported_as_the_cause() -> None:
     class Ended:
         def wait(self, timeout: float | None = None) -> int:
-            return 0xC0000005  # as Windows tells of a process that touched what is not its own
+            return 0xC0000005  # as Windows reports a process with an access violation
 
     died = started()._death(cast("Any", Ended()))
     assert type(died) is LimitHit
@@ -581,7 +581,7 @@ def test_a_process_that_keeps_the_pipe_open_is_not_waited_for() -> None:
     worker.start()
     first = worker._process
     assert first is not None
-    # As if what runs there had started another process, which nobody knows of and which holds the same pipe.
+    # As if the job had started another, unknown process that holds the same pipe.
     holder = os.open(f"/proc/{first.pid}/fd/{_pipe_of_answers(first.pid)}", os.O_WRONLY)
     os.kill(first.pid, signal.SIGSTOP)
     with pytest.raises(WorkerUnavailable, match=r"no CPU time for 0\.5 seconds"):
@@ -593,7 +593,7 @@ def test_a_process_that_keeps_the_pipe_open_is_not_waited_for() -> None:
 
 
 def _pipe_of_answers(pid: int) -> int:
-    """The descriptor of a worker under which it writes its answers: the last of its pipes."""
+    """The file descriptor to which a worker writes its results: the last of its pipes."""
     descriptors = sorted(int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir())
     return next(number for number in reversed(descriptors) if "pipe" in os.readlink(f"/proc/{pid}/fd/{number}"))
 

@@ -1,4 +1,4 @@
-"""A machine that cannot run a template gives no verdict: no report, prompt, fix, comparison or measured answer."""
+"""A machine that cannot run a template gives no verdict: no report, prompt, fix, comparison or measured response."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_a_later_call_makes_the_profile(unavailable: Callable[..., None]) -> Non
 def test_fix_raises_instead_of_deciding(
     code: str, job: Job[Any], after: int, unavailable: Callable[..., None], tmp_path: Path
 ) -> None:
-    """It would be called one that helps nothing."""
+    """It would be reported as one that helps nothing."""
     unavailable(job, after=after, times=1)
     with pytest.raises(WorkerUnavailable):
         fixed_copy(LATE, str(tmp_path / "copy"), Inspector(), lambda report: keys_of(code))
@@ -232,7 +232,7 @@ def test_a_measurement_raises_instead_of_counting_an_answer(unavailable: Callabl
 
 
 def test_a_conversation_does_not_take_another_path(unavailable: Callable[..., None]) -> None:
-    """The answer is rendered once more, to find where the template ends it."""
+    """The response is rendered again, to find where the template ends it."""
     conversation = Conversation(toolfmt.load(CLEAN), MESSAGES)
     conversation.prompt()
     conversation.answered("Hello.")

@@ -1,4 +1,4 @@
-"""Conversations as templates are given them: whatever is rewritten, nothing of a request is lost on the way."""
+"""Conversations as they are passed to templates: whatever is rewritten, nothing of a request is lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def profiles() -> dict[str, TemplateProfile]:
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Conversations in which every text, argument and result is a word of its own."""
+    """Conversations in which every text, argument and result is a unique word."""
     count = 0
 
     def word() -> str:
@@ -117,7 +117,7 @@ def test_plans_come_once_each_the_cheapest_first(messages: list[dict[str, Any]])
 
 
 def test_results_of_no_call_stay_where_calls_are_split() -> None:
-    """A template that takes one call a turn: each call with its result, then what answers none of them."""
+    """A template that accepts one call per turn: each call with its result, then messages that respond to none of them."""
     profile = next(profile for profile in profiles().values() if not profile.takes_parallel_calls)
     call = {"type": "function", "function": {"name": "find", "arguments": {"words": "word1"}}}
     messages: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""A template that writes something else around the texts for what one of them says: what is done about it, or told.
+"""A template that writes other text around messages depending on their content: what is done about it, or reported.
 
 All are made of `HONEST`, which does no such thing.
 """
@@ -18,7 +18,7 @@ from toolfmt.render.verify.sentinel_request import sentinel_request_of
 
 NAME = "call.function.name"
 SECRET = "'secret' in messages[-1].content"
-"""True for the last question of `TALK`, and of no twin's: the text is looked for with letters alone."""
+"""True for the last question of `TALK`, and of no twin's: the text is located with letters only."""
 
 
 def call(id: str, **arguments: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ ALTERED = {
 @pytest.mark.parametrize("looked_for", ["secret", "the secret"])
 @pytest.mark.parametrize("what", ALTERED)
 def test_a_call_that_is_altered_for_a_text_is_written_into_the_content(what: str, looked_for: str) -> None:
-    """A text that is more than a word stands in the twin too."""
+    """A text of more than one word is in the twin too."""
     model = model_of(ALTERED[what].replace("'secret'", f"'{looked_for}'"))
     prompt = model.render(talk(), [GET, DELETE])
     assert (prompt.strategy, prompt.adaptations) == ("template", ("calls-as-content",))
@@ -109,7 +109,7 @@ def test_text_added_or_left_out_for_some_values_is_reported(how: str) -> None:
 
 
 def test_a_text_is_found_after_an_added_text_as_in_the_twin() -> None:
-    """`ok` stands in the added sentence too, and `assistant` in what follows every question."""
+    """`ok` is in the added sentence too, and `assistant` in what follows every question."""
     added = "{{- 'I took it: ' if 'secret' in messages[-1].content }}"
     answer = "(message.content or '') }}"
     model = model_of(changed(answer, f"'' }}}}{added}{{{{- {answer}"))

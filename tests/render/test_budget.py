@@ -1,4 +1,4 @@
-"""What a prompt takes of the context, what would help where it is too long, and the tools of one turn."""
+"""The context that a prompt uses, what would help if it is too long, and the tools of one turn."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def words(text: str) -> int:
 
 
 class Rendered:
-    """A request of a word for each token; it notes what it was asked to leave out."""
+    """A request with one word per token; it records what it was asked to omit."""
 
     def __init__(self, rejected: Sequence[Any] = (), kept: Sequence[str] = ()) -> None:
         self.rejected, self.kept = rejected, kept
@@ -95,7 +95,7 @@ def test_one_tool_or_one_message_is_reported_in_the_singular() -> None:
 
 def test_where_the_tools_do_not_suffice_the_turns_do_and_the_other_way_round() -> None:
     result = made(USED - 16)
-    # The last of the tools takes the preamble with it.
+    # The last of the tools removes the preamble too.
     assert (len(result.tools), result.over_without_tools) == (3, 16 - 9 - 2)
     assert (result.turns, result.over_without_turns) == ((TurnTokens(1, 5, 14), TurnTokens(5, 7, 6)), 0)
     assert result.over_without_both == 0
@@ -117,7 +117,7 @@ def test_one_more_tool_is_listed_if_the_estimate_was_too_low(monkeypatch: pytest
     monkeypatch.setitem(TOOLS, "tiny", "one")
 
     class Shared(Rendered):
-        """The dearest tool takes the place of another that is left out: without both a token is saved less."""
+        """The most expensive tool replaces another that is left out: without both, one token less is saved."""
 
         def __call__(self, *, tools: Sequence[str] = (), messages: Sequence[int] = ()) -> str | None:
             text = super().__call__(tools=tools, messages=messages)

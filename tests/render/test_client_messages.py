@@ -1,4 +1,4 @@
-"""Messages as clients hold them: every wire shape gives the same canonical messages, and what is none is rejected."""
+"""Messages as clients hold them: every wire format gives the same canonical messages, and invalid ones are rejected."""
 
 from __future__ import annotations
 
@@ -495,7 +495,7 @@ def test_endlessly_nested_parts_are_rejected() -> None:
     assert rejection({"role": "user", "content": nested}) == "messages[0] is nested too deeply; give its text"
 
 
-# Laws
+# Guarantees
 
 _WORDS = [
     "role",
@@ -597,7 +597,7 @@ def test_a_result_in_the_older_shape_makes_no_calls(key: str, value: Any) -> Non
 TEXT = st.text(min_size=1, max_size=4)
 CALL = st.tuples(st.sampled_from(["f", "g"]), st.dictionaries(TEXT, st.none() | TEXT | st.integers(), max_size=2), TEXT)
 TURN = st.tuples(TEXT, st.none() | TEXT, st.none() | TEXT, st.lists(CALL, max_size=2), TEXT)
-"""What the user asks; reasoning, text and calls (name, arguments, result) of the answer; the text that ends it."""
+"""The user's question; reasoning, text and calls (name, arguments, result) of the response; the text that ends it."""
 
 
 def as_chat(turns: Any) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Markers in what others wrote: which texts are markers, and that neutralizing them can be undone."""
+"""Markers in text of others: which texts are markers, and that neutralizing them can be undone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The delivery law on small templates that each lose, repeat, reorder or refuse one thing: what is done about it.
+"""The delivery guarantee on small templates that each lose, repeat, reorder or reject one thing: what is done about it.
 
-Where an adaptation helps it is named, and the prompt holds everything; where none does, one line names the message.
-The texts of a request are found in the prompt whatever they hold.
+If an adaptation helps, it is named, and the prompt contains everything; if none does, one line names the message. The
+texts of a request are found in the prompt whatever they contain.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def test_remedies_go_together_where_one_is_not_enough() -> None:
 
 @pytest.mark.parametrize("printed", ["m.content | string", "m.content | tojson"])
 def test_a_list_of_parts_that_is_printed_is_no_text_delivered(printed: str) -> None:
-    """The text stands in the prompt, inside of what Python or JSON makes of the list."""
+    """The text is in the prompt, inside the list as Python or JSON writes it."""
     model = model_of(changed(CONTENT, f"('' if m.content is string and '</think>' in m.content else {printed})"))
     messages = [user("What does </think> mean?")]
     with pytest.raises(NotDelivered, match=r"messages\[0\] \(user\): its text is lost"):
@@ -369,7 +369,9 @@ IN_WORDS = "user: Result of find:\nresult a"
 def test_where_calls_are_dropped_results_keep_the_form_of_the_template(
     text: str, turn: str, named: tuple[str, ...]
 ) -> None:
-    """Where it has taught the model one, with its tools; else they are told in words, like the calls."""
+    """In the format shown by the template, with its tools; if there is none, they are described in the prompt, like the
+    calls.
+    """
     messages = [user("odd"), calls("a"), result("a")]
     prompt = model_of(text).render(messages, [TOOL])
     assert prompt.strategy == "template"
@@ -386,7 +388,7 @@ def test_results_go_with_calls_in_words_where_the_template_shows_no_tools() -> N
 
 
 def test_results_in_words_cost_little_with_calls_in_the_content() -> None:
-    """A refused form of results is given up before anything that changes who speaks, and after what does not."""
+    """A rejected form of results is given up before anything that changes roles, and after what does not."""
     messages = [user(), calls("a", "b"), result("a"), result("b")]
     alone, with_calls = list(plans(messages, 200)), list(plans(messages, 200, calls_in_words=True))
     in_words = frozenset({RESULTS_AS_USER})
@@ -459,7 +461,7 @@ def test_a_name_written_for_only_one_of_two_calls_is_detected() -> None:
 
 
 def test_a_call_after_its_result_is_detected() -> None:
-    """In a conversation of three messages; there no content may hold a call either."""
+    """In a conversation of three messages; there, no content may contain a call either."""
     late = "{%- for c in messages[loop.index0 - 1].tool_calls if m.role == 'tool' and messages | length == 3 %}"
     late += "{{ '<late>' + c.function.name + c.function.arguments | tojson }}{%- endfor %}"
     early = changed("m.tool_calls or []", "(m.tool_calls if messages | length != 3 else []) or []")
@@ -490,7 +492,7 @@ def test_reasoning_that_is_there_stays_where_empty_reasoning_is_added() -> None:
 
 
 def test_lossy_takes_what_loses_least() -> None:
-    """The one that is cut off is lost whatever is done; the developer's text need not be."""
+    """The one that is cut off is lost in any case; the developer's text need not be."""
     roles = changed("{%- for m in messages %}", "{%- for m in messages if m.role != 'developer' %}")
     cut = changed(CONTENT, "((m.content or '')[:5] if m.role == 'user' else (m.content or ''))", roles)
     prompt = model_of(cut).render([{"role": "developer", "content": "dev"}, user("longer")], lossy=True)
@@ -718,7 +720,7 @@ def test_a_conversation_that_is_always_rejected_names_its_message() -> None:
         model.render([user("three"), assistant(), user()])
 
 
-# Where the texts stand
+# Where the texts are
 
 
 def test_spans_show_where_each_text_is() -> None:
@@ -873,7 +875,7 @@ def test_a_number_that_python_does_not_write_stays_as_it_is() -> None:
 
 @given(conversations())
 def test_arguments_that_are_handed_on_as_objects_are_found_too(messages: list[dict[str, Any]]) -> None:
-    """A template's JSON text of arguments that were given as text in another layout."""
+    """A template's JSON text of arguments that were passed as text in another layout."""
 
     def parsed(originals: list[dict[str, Any]]) -> list[dict[str, Any]]:
         copies: list[dict[str, Any]] = json.loads(json.dumps(originals))

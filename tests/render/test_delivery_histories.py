@@ -1,7 +1,7 @@
 """Histories that templates lose a part of: each is delivered, or the loss is named, or one clear line is raised.
 
-`../shared/cases/conversations.jsonl` holds conversations from public bug reports. The rest is written here: a template
-in which roles must alternate and text next to a call is dropped, with and without its end-of-sequence token.
+`../shared/cases/conversations.jsonl` contains conversations from public bug reports. The rest is written here: a
+template in which roles must alternate and text next to a call is dropped, with and without its end-of-sequence token.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ USER = {"role": "user", "content": "one"}
 
 
 def turn(number: int, text: str = "") -> list[dict[str, Any]]:
-    """A question, a call with a text next to it, its result, and an answer."""
+    """A question, a call with a text next to it, its result, and a response."""
     call = {"id": f"call0000{number}", "type": "function", "function": {"name": "find", "arguments": {"n": number}}}
     return [
         {"role": "user", "content": f"question {number}"},

@@ -1,4 +1,4 @@
-"""Rendering: which way the tools go in, what is adapted and how it is called, what a prompt says about the answer."""
+"""Rendering: how tools are passed, what is adapted and its name, and what a prompt reports about the output."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_a_template_that_repeats_the_system_message_repeats_the_prose(tmp_path: 
     assert prompt.text.count(prose("json", [TOOL])) == 2
 
 
-# Adaptations: only where the report shows that they are needed
+# Adaptations: only if the report shows that they are needed
 
 
 def test_arguments_are_parsed_where_strings_come_out_double_encoded(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_null_content_becomes_empty_if_the_template_rejects_null(tmp_path: Path)
 
 
 def test_null_content_is_left_out_as_transformers_does(tmp_path: Path) -> None:
-    """A template that would print the word None is not given any."""
+    """A template that would print the word None does not receive it."""
     prompt = made(tmp_path, template(content="m.content | string")).render(conversation(call(), content=None), [TOOL])
     assert prompt.adaptations == ()
     assert "None" not in prompt.text
@@ -501,7 +501,7 @@ def test_a_header_without_a_known_shape_is_no_prefill(tmp_path: Path) -> None:
 
 
 def test_text_after_a_header_of_unknown_shape_is_prefill(tmp_path: Path) -> None:
-    """The header is what also stands before an answer in words."""
+    """The header also comes before a response in text."""
     text = "{% for m in messages %}{{ 'Me >> ' if m.role == 'user' else 'You >> ' }}{{ m.content + '\n' }}{% endfor %}"
     text += "{{ 'You >> Well, ' if add_generation_prompt }}"
     assert made(tmp_path, text).render([USER]).prefill == "Well, "
@@ -712,7 +712,7 @@ REJECTS_IDS = """\
 
 
 def test_what_a_template_rejects_is_fixed_and_named(tmp_path: Path) -> None:
-    """An OpenAI conversation for a template that wants nine-character ids and named results."""
+    """An OpenAI conversation for a template that requires nine-character ids and named results."""
     (tmp_path / "chat_template.jinja").write_text(REJECTS_IDS, encoding="utf-8")
     call = {"id": "call_0", "type": "function", "function": {"name": "f", "arguments": {"a": "b"}}}
     messages = [

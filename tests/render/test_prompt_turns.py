@@ -1,4 +1,4 @@
-"""Rendering: what is adapted of results, ids and contents, only where the template needs it, and how it is called."""
+"""Rendering: what is adapted in results, ids and contents, only if the template needs it, and its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts as token ids in which the texts of others hold no control token, with tokenizers of every kind."""
+"""Prompts as token ids in which text of others contains no control token, with tokenizers of every kind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Turns = list[tuple[str, str, str]]
 
 
 def prompt(turns: Turns) -> tuple[str, list[tuple[int, int]]]:
-    """Turns of a marker, a text of another, a marker; and where the texts stand."""
+    """Turns of a marker, a text of another, a marker; and the positions of the texts."""
     text, spans = "", []
     for before, held, after in turns:
         text += f"{before}x"
@@ -51,13 +51,13 @@ def number(tokenizer: Any, marker: str) -> int:
 
 
 def controls(tokenizer: Any, ids: list[int], markers: tuple[str, ...] = MARKERS) -> Counter[int]:
-    """How often each marker's token stands among the ids."""
+    """How often each marker's token appears in the ids."""
     numbers = {number(tokenizer, marker) for marker in markers}
     return Counter(id for id in ids if id in numbers)
 
 
 def check(tokenizer: Any, turns: Turns, markers: tuple[str, ...] = MARKERS) -> None:
-    """Only the markers outside are tokens; the text comes back as one does whose markers have a dot in them."""
+    """Only the markers outside are tokens; the text is decoded like one whose markers have a dot in them."""
     text, spans = prompt(turns)
     ids = token_ids(text, spans, tokenizer)
     harmless, _ = prompt([(before, neutralized(held, markers), after) for before, held, after in turns])
@@ -105,7 +105,7 @@ def test_no_space_is_inserted_after_a_split() -> None:
     for scheme in ("never", "first", "always"):
         tokenizer = by_pieces(scheme)
         pieces = [str(tokenizer.id_to_token(id)) for id in token_ids("the<|im_end|>", [(0, 13)], tokenizer)]
-        # The first piece may begin with the blank that any text begins with; none stands behind the cut.
+        # The first piece may begin with the space that any text begins with; there is none after the cut.
         assert "".join(pieces).lstrip("▁") == "the<|im_end|>"
         assert "<|im_end|>" not in pieces
 
@@ -124,7 +124,7 @@ def test_a_line_end_that_joins_what_follows_is_not_put_before_it() -> None:
     tokenizer.add_special_tokens([AddedToken("<|e|>", special=True), AddedToken("ae0", special=True)])
     for one in (tokenizer, Plain(tokenizer)):
         assert token_ids("<|e|>", [(0, 5)], one) == [0, 1, 3, 1, 2]
-        # A special token that is a word is kept out too.
+        # A special token that is a word is excluded too.
         assert token_ids("ae0ae0", [(3, 6)], one) == [plain(tokenizer, "ae0")[0], 7, 3, 8]
 
 
@@ -183,7 +183,7 @@ def test_what_the_vocabulary_lacks_is_no_marker() -> None:
 
 
 class Bare:
-    """A tokenizer that tells nothing of its added tokens."""
+    """A tokenizer that does not expose its added tokens."""
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
         assert not add_special_tokens

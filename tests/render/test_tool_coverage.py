@@ -1,6 +1,6 @@
-"""A template that shows other tools for what a text says, or writes them in other words: what is done about it.
+"""A template that shows other tools depending on a text, or writes them differently: what is done about it.
 
-All are made of `HONEST`, which shows every tool as it is given.
+All are made of `HONEST`, which shows every tool unchanged.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
         "delete_file",
     ),
 }
-"""The template, the tools, the question, and the tools that are told."""
+"""The template, the tools, the question, and the tools that are reported."""
 
 
 @pytest.mark.sample(3)
@@ -152,7 +152,7 @@ def test_what_a_message_before_the_tools_quotes_is_no_definition() -> None:
 
 
 def test_what_helps_is_done_before_tools_go_in_as_prose() -> None:
-    """Where the template looks into a question that is a text only, it is given as parts."""
+    """If the template reads a question that is a string only, it is passed as parts."""
     source = changed(TOOLS_SHOWN, "{%- if tools and 'benchmark' not in messages[-1].content %}")
     parts = "(message.content if message.content is string else message.content[0].text)"
     source = source.replace(QUESTION, QUESTION.replace("message.content", parts))

@@ -1,8 +1,7 @@
-"""`action.yml`: its steps, run in order by bash with the environment that a runner of GitHub gives them.
+"""`action.yml`: its steps, run in order by bash with the environment of a GitHub runner.
 
-Not run here are the two steps that other actions do (setting Python up, uploading). The Python that is installed with
-is a stand-in: the environment that it makes is a folder of programs, which installs nothing and has the `toolfmt` of
-these tests.
+The two steps of other actions (setting up Python, uploading) are not run. The Python that installs is a stand-in: the
+environment that it makes is a folder of programs, which installs nothing and has the `toolfmt` of these tests.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ cd "$3/{programs}"
 printf '#!/bin/sh\\necho "$@" > "%s/installed"\\n' "$3" > python
 printf '#!/bin/sh\\n%s\\n' '{toolfmt}' > toolfmt
 chmod +x python toolfmt"""
-"""What the stand-in for Python does: `-m venv DIR`, with the programs in the folder that they have there."""
+"""The stand-in for Python: `-m venv DIR`, with the programs in the platform's folder."""
 
 
 class Runner:
@@ -77,7 +76,7 @@ class Runner:
         return done
 
     def valued(self, text: str) -> str:
-        """A text with the values of its expressions; of outputs that are not there it is nothing."""
+        """A text with the values of its expressions; missing outputs are empty."""
         return EXPRESSION.sub(lambda found: self.values.get(found[1], ""), text)
 
     def output(self, name: str) -> str:

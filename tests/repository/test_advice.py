@@ -1,5 +1,6 @@
-"""The pages that tell what to do: every finding has its place in the decision tree, commands can be typed as they
-stand, links lead to headings that are there, and the pictures show what toolfmt does now."""
+"""The pages with advice: every finding is in the decision tree, commands can be typed as shown, links lead to existing
+headings, and the pictures match what toolfmt does now.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def _headings(page: Path) -> set[str]:
 
 
 def _linked() -> list[tuple[str, str]]:
-    """The findings of the decision tree: what a link says, and where it leads."""
+    """The findings of the decision tree: the text of a link, and its target."""
     text = text_of(TREE)
     return re.findall(r"\[(TF\d{3})\]\(reference/findings/(TF\d{3})\.md\)", text)
 
@@ -95,7 +96,7 @@ def test_a_picture_shows_what_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_stays_within_its_edges(name: str) -> None:
-    """Of fixed-width lines the width is known; of words it is reckoned at 0.55 of their size a sign."""
+    """The width of fixed-width lines is known; for other text it is estimated at 0.55 of the font size per character."""
     svg = "{http://www.w3.org/2000/svg}"
     root = ET.fromstring(text_of(FOLDER / f"{name}.svg"))
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
@@ -108,7 +109,7 @@ def test_a_picture_stays_within_its_edges(name: str) -> None:
 
 @pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
 def test_what_is_written_into_a_copy_is_shown_as_it_is(page: Path, tmp_path: Path) -> None:
-    """A page says COPY where a reader names a directory of his own."""
+    """A page uses COPY where a reader names a directory."""
     for number, (command, shown) in enumerate(re.findall(_WITH_COPY, text_of(page), re.DOTALL)):
         copy = tmp_path / str(number)
         printed = run(command.replace("COPY", str(copy))).replace(str(copy), "COPY")

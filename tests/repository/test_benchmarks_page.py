@@ -65,12 +65,12 @@ def test_a_runtime_that_was_not_measured_has_a_dash() -> None:
     ],
 )
 def test_where_it_cannot_write_nothing_is_measured(options: list[str], why: str) -> None:
-    """It would be half an hour; `--page` is a path from where one stands."""
+    """It would take half an hour; `--page` is a path relative to the working directory."""
     command = [sys.executable, "-m", "benchmarks", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
     assert why in done.stderr
-    assert "…" not in done.stderr  # the parts that are measured are told so
+    assert "…" not in done.stderr  # the measured parts are reported
     assert not (ROOT / "a.json").exists()
 
 
@@ -186,7 +186,7 @@ def test_toolfmt_is_measured_on_every_variant_and_peers_on_their_formats() -> No
     assert sorted(ours) == sorted(f"json {variant}".strip() for variant in ("", *format.variants))
     assert [title for outcomes in ours.values() for title, instead in outcomes.items() if instead] == []
     assert {name: list(rows) for name, rows in by_runtime.items()} == {name: ["json"] for name in by_runtime}
-    # a closer in a string ends mlx-lm's and transformers' calls: docs/faults.md has both
+    # an end marker in a string ends mlx-lm's and transformers' calls: docs/faults.md lists both
     for name, rows in by_runtime.items():
         if name in ("mlx-lm", "transformers"):
             assert rows["json"]["end markers in a string"] != ""

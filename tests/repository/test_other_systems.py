@@ -1,6 +1,6 @@
-"""What macOS and Windows lack or do otherwise: taken away or put in its place here, where the tests run on Linux.
+"""What macOS and Windows lack or do differently: removed or replaced here, because the tests run on Linux.
 
-`WINDOWS` is a `sitecustomize` that every Python process of a run imports first, the worker for templates included.
+`WINDOWS` is a `sitecustomize` that every Python process of a run imports first, including the worker for templates.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def test_on_windows_the_same_is_printed(windows: dict[str, str], words: tuple[st
 
 
 def test_a_template_that_never_ends_is_ended_on_windows(windows: dict[str, str], tmp_path: Path) -> None:
-    """The system limits nothing there, so that the time limit counts from the start of the job."""
+    """The system has no limits there, so that the time limit counts from the start of the job."""
     code = """
 from toolfmt.model.sandbox.pool import Job, Limits
 from toolfmt.model.jobs import new_worker, PROFILE
@@ -198,7 +198,7 @@ def test_a_pipe_without_a_reader_is_not_an_error_on_windows(monkeypatch: pytest.
 
 @pytest.fixture
 def typed_in_small_letters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A directory whose name macOS tells in large letters: typed in small ones, it is the same."""
+    """A directory whose name macOS reports in upper case: typed in lower case, it is the same."""
     fcntl = pytest.importorskip("fcntl", reason="macOS has fcntl, this system does not")
     descriptors, readlink = Path("/proc/self/fd"), os.readlink
     if not descriptors.is_dir():
@@ -234,7 +234,7 @@ def test_a_link_out_of_such_a_directory_is_not_followed(typed_in_small_letters: 
 
 
 def test_every_help_can_be_written_in_any_code_page() -> None:
-    """click writes it in that of the system, which on Windows may have no sign beyond ASCII."""
+    """click writes it in the system's encoding, which on Windows may have no non-ASCII characters."""
 
     def check_help(command: click.Command, *words: str) -> None:
         text = CliRunner().invoke(main, [*words, "--help"]).output

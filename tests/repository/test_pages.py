@@ -1,8 +1,8 @@
 """README and `docs/` show what commands print; `python tests/repository/test_readme.py --update` rewrites them.
 
-Every block behind an `<!-- output of: … -->` comment is compared with a real run. An example without an output needs
-what is not here (a model, a runtime): that it compiles, that what it takes of toolfmt is there, and that its commands
-and options are, is seen. What is compared, and how, is in `pages.py`.
+Every block after an `<!-- output of: … -->` comment is compared with a real run. An example without an output needs
+something that is not available here (a model, a runtime): the test checks that it compiles, that the names it uses from
+toolfmt exist, and that its commands and options exist. `pages.py` does the comparison.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ The end.
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_marked_as_output_is_compared(page: Path) -> None:
-    """A comment that is misspelt, or stands apart from its block, would leave the block as it was typed."""
+    """A misspelled comment, or one that is separated from its block, would leave the block as it was typed."""
     marked = re.findall(r"<!-- *(?:outputs? *of|table)", text_of(page), re.IGNORECASE)
     assert pages.compared(text_of(page)) == len(marked)
 
@@ -93,7 +93,7 @@ def _defined(module: str) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_command_at_a_prompt_is_run_or_marked_as_not_run(page: Path) -> None:
-    """What stands at a `$` is believed to have been seen: it is run, or a comment `not run here: …` says why not."""
+    """Readers assume that a line after `$` was run: it is run, or a comment `not run here: …` gives the reason."""
     unsaid = [
         line
         for comment, _, block in pages.blocks(text_of(page))
@@ -165,7 +165,7 @@ toolfmts
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_code_in_a_table_has_a_bar(page: Path) -> None:
-    """A code host shows `\\|` there as a bar, the site with its backslash: no way of writing it does for both."""
+    r"""A code host shows `\|` there as a bar, the site with its backslash: no way of writing it works for both."""
     assert re.findall(r"`[^`\n]*\\\|[^`\n]*`", text_of(page)) == []
 
 

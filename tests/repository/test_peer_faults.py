@@ -1,4 +1,4 @@
-"""The list of faults in other projects' parsers: each is one, and still happens in the version it was found in."""
+"""The list of bugs in other projects' parsers: each is a bug, and still happens in the listed version."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def test_every_bug_has_a_unique_id_that_names_its_project() -> None:
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
 def test_every_listed_bug_differs_from_the_expected_result(bug: Bug) -> None:
-    """The parser is said to read the format written so, and toolfmt, which reads strictly, has what is meant."""
+    """The parser is documented to read the format in this variant, and toolfmt in strict mode returns the intended
+    result.
+    """
     claimed = {**bug.factory().variants}
     assert bug.variant in claimed[bug.format]
     assert not same(bug.returned, bug.expected)

@@ -1,6 +1,6 @@
-"""The playground in a browser says what toolfmt says in CPython, and nothing that is pasted there does anything.
+"""The playground in a browser returns what toolfmt returns in CPython, and nothing that is pasted there has any effect.
 
-The server of these tests forbids the page, by a content security policy on every answer, to ask any other host.
+The server of these tests forbids the page, by a content security policy on every response, to contact any other host.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _POLICY = (
 )
 _HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
 _ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-# What the status line has said since, one text behind the other.
+# What the status line has shown since, one text after the other.
 _LISTEN = (
     "window.said = []; new MutationObserver(() => said.push(document.getElementById('pg-status').textContent))"
     ".observe(document.getElementById('pg-status'), {childList: true}); 0"
@@ -44,13 +44,13 @@ _LISTEN = (
 _STATUS_LOG = "said"
 _LIMIT = 600
 """Seconds for one inspection, the most that the page takes: no test fails because the machine is busy."""
-# The limit expires after one second, for the template without an end alone: what it stops would never be done.
+# The limit expires after one second, only for the endless template: what it stops would never finish.
 _SHORTEN = (
     "window.kept = window.setTimeout; "
     f"window.setTimeout = (call, wait) => kept(call, wait === {_LIMIT * 1000} ? 1000 : wait); 0"
 )
 _RESTORE = "window.setTimeout = kept; 0"
-# What is not in the browser is not there for the comparison either.
+# What is missing in the browser is removed for the comparison too.
 _INSPECT = (
     "import json, sys; sys.modules['minijinja'] = sys.modules['tokenizers'] = None; import toolfmt; "
     "print(json.dumps(toolfmt.load(sys.argv[1], trusted=True).inspect().to_dict()))"
@@ -146,7 +146,7 @@ def address(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def served(folder: Path, blocked: Sequence[str]) -> Iterator[str]:
-    """The page's address: of a port, and so of a browser's cache, of its own; `blocked` is looked up each time."""
+    """The page's address: it has its own port, and so its own browser cache; `blocked` is looked up each time."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(folder), blocked=blocked))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -232,14 +232,14 @@ def test_what_is_pasted_stays_text(playground: Playground) -> None:
     playground.page.evaluate("document.querySelectorAll('#pg-report details').forEach((one) => { one.open = true; })")
     playground.wait("document.querySelector('.pg-frame').srcdoc")
     assert playground.page.evaluate("document.querySelector('.pg-frame').getAttribute('sandbox')") == ""
-    time.sleep(0.5)  # so long an image that is not there takes at most to say so
+    time.sleep(0.5)  # a missing image takes at most this long to report it
     assert playground.page.evaluate("document.querySelectorAll('#pg :is(img, script)').length") == 0
     assert playground.page.evaluate("document.title") == "Playground - toolfmt"
     playground.fill("format", "", "change")
 
 
 def test_another_template_is_not_read_with_the_files_of_the_example(playground: Playground) -> None:
-    """The boxes for the other files are folded away: nobody sees what still lies in them."""
+    """The boxes for the other files are folded: their remaining content is not visible."""
     other = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     playground.choose("glm4-key-value")
     playground.inspect(template=other)
@@ -271,7 +271,7 @@ def test_what_was_pasted_before_python_was_there_is_what_is_inspected(playground
 
 
 def answered(question: str, template: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Any:
-    """What the page's Python answers, without a browser; the folder that it goes into is left again."""
+    """What the page's Python returns, without a browser; afterwards, the working directory is restored."""
     monkeypatch.chdir(ROOT)
     files = {"chat_template.jinja": template, **more.pop("files", {})}
     return json.loads(answer(json.dumps({"ask": question, "name": "model", "files": files, "format": "", **more})))
@@ -360,7 +360,7 @@ def test_nothing_is_wider_than_the_page_and_every_box_has_a_name(playground: Pla
 
 
 def test_the_ids_of_the_page_are_unique() -> None:
-    """The site makes an anchor of every heading besides."""
+    """The site also makes an anchor of every heading."""
     page = (ROOT / "docs" / "playground.md").read_text(encoding="utf-8")
     anchors = [heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", page, re.MULTILINE)]
     ids = Counter([*anchors, *re.findall(r'\bid="([^"]+)"', page)])

@@ -1,7 +1,7 @@
-"""The hook that pre-commit takes from this repository: `pre-commit run` in a git repository that is made here.
+"""The hook for pre-commit: `pre-commit run` in a git repository that is made here.
 
-The tests use the hook as it is, except for its `language`, which they set to `system` (the `toolfmt` of these tests).
-The long run lets pre-commit install this checkout, with what it needs, into an environment of its own.
+The tests use the hook unchanged, except for its `language`, which they set to `system` (the `toolfmt` of these tests).
+The long run lets pre-commit install this checkout, with its requirements, into a separate environment.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def committed(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def hook(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """This checkout as a repository of its own, and its commit."""
+    """This checkout as a separate repository, and its commit."""
     folder = tmp_path_factory.mktemp("toolfmt")
     for name in PACKAGE:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
@@ -74,7 +74,7 @@ def repository(tmp_path: Path, hook: tuple[str, str]) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The exit status of `pre-commit run`, and what it says."""
+    """The exit status of `pre-commit run`, and its output."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         [sys.executable, "-m", "pre_commit", "run", "--color=never", "--verbose", *arguments],
@@ -100,7 +100,7 @@ def test_a_commit_is_checked_by_the_models_whose_files_change(repository: Path) 
     git(repository, "add", "-A")
     status, printed = run(repository)
     assert (status, "Passed" in printed) == (0, True), printed
-    # Two files of one directory are one report, and no other model is looked at.
+    # Two files of one directory are one report, and no other model is inspected.
     assert (printed.count("json-frames   qwen3   chat_template.jinja"), printed.count("xml-functions")) == (1, 0)
 
     (model / "chat_template.jinja").write_text(BROKEN, "utf-8")

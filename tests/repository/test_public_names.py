@@ -1,7 +1,7 @@
-"""The names that others write their programs with stand in `public_names.txt`, a line each.
+"""The names that other programs use are in `public_names.txt`, one per line.
 
-`python tests/repository/test_public_names.py --update` rewrites the file, which is read in the diff:
-docs/stability.md says what may change, and how. Modules of runtimes that are not installed here are read as text.
+`python tests/repository/test_public_names.py --update` rewrites the file; its diff is reviewed: docs/stability.md
+defines what may change, and how. Modules of runtimes that are not installed here are read as text.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _member(member: str, value: Any) -> str:
 
 
 def _signature(value: Any, *, first: bool = True) -> str:
-    """The signature as it is written; `first` tells the first parameter of a method too."""
+    """The signature as it is written; `first` includes the first parameter of a method."""
     signature = inspect.signature(value)
     parameters = list(signature.parameters.values())[0 if first else 1 :]
     written, starred = [], False
@@ -225,7 +225,7 @@ def _command(full: str, command: click.Command) -> Iterator[str]:
 
 
 def _of_json() -> Iterator[str]:
-    """The members of what is printed as JSON, by what prints it. The corpus holds what --json of a report prints."""
+    """The members of what is printed as JSON, by command. The corpus contains what --json of a report prints."""
     inspected = [json.loads(file.read_text("utf-8")) for file in sorted(ROOT.glob("corpus/models/*/report.json"))]
     cost, marker = report.ToolCost("", 0), report.MarkerTokens("", (), special=False)
     tokens = report.Tokens(markers=(marker,), tools=(cost,)).to_dict()  # of which the corpus has none
@@ -249,14 +249,14 @@ def _of_json() -> Iterator[str]:
 
 
 _OPEN = {"format.derived.format", "runtimes", "runtime_parsers", "variables.formats"}
-"""Members whose own members are names of somebody else's."""
+"""Members whose own members are names of a third party."""
 
 
 _SHAPES: dict[str, report.Answer | report.TemplateFailure] = {
     "an answer": report.Answer("yes", error=report.TemplateFailure("other", "")),
     "an error": report.TemplateFailure("other", ""),
 }
-"""What stands in many places of a report, and is told once."""
+"""What appears in many parts of a report, and is listed once."""
 
 
 def _keys(by: str, values: list[Any]) -> Iterator[str]:
@@ -265,7 +265,7 @@ def _keys(by: str, values: list[Any]) -> Iterator[str]:
 
 
 def _shape(value: Any) -> str:
-    """What the value is, where that is told once; else empty."""
+    """The value, if it is listed once; an empty string for others."""
     shapes = (name for name, one in _SHAPES.items() if isinstance(value, dict) and value.keys() == one.to_dict().keys())
     return next(shapes, "")
 
@@ -284,7 +284,7 @@ def _paths(value: Any, above: str) -> Iterator[str]:
                 yield from _paths(inside, path)
 
 
-# --- words
+# --- vocabulary
 
 
 def _of_words() -> Iterator[str]:
@@ -303,7 +303,7 @@ def _of_words() -> Iterator[str]:
         yield f"{kind} is {', '.join(word or '(empty)' for word in get_args(values))}"
 
 
-# --- what holds
+# --- invariants
 
 
 def test_the_public_names_are_those_of_the_file() -> None:
@@ -332,7 +332,7 @@ def test_every_public_class_and_function_has_a_docstring(where: str) -> None:
         value = getattr(module, public)
         if inspect.isfunction(value) or inspect.isclass(value):
             written = value.__doc__ or ""
-            if not written or written.startswith(f"{value.__name__}("):  # what a dataclass writes by itself
+            if not written or written.startswith(f"{value.__name__}("):  # written by dataclasses
                 mute.append(public)
     assert mute == []
 

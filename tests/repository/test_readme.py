@@ -1,7 +1,7 @@
-"""README is what a stranger reads first: short, with two commands that set up, which `.ci/run` runs as they stand.
+"""README is what a new user reads first: short, with two setup commands, which `.ci/run` runs unchanged.
 
 `python tests/repository/test_readme.py --update` rewrites what README and the pages in `docs/` show of commands and
-figures; that they show what is, is tested in `test_pages.py`. It makes the picture of the report anew, too.
+numbers; `test_pages.py` tests that they are current. It also renders the picture of the report again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_the_readme_has_two_commands_that_set_up() -> None:
 
 
 def test_the_picture_is_of_the_report_as_it_is() -> None:
-    """Its words are those that the command prints; rich 13.0 to 15.0 lay them out to the same bytes."""
+    """Its text is what the command prints; rich 13.0 to 15.0 lay it out to the same bytes."""
     stale = "docs/pictures/report.svg is stale: run `python tests/repository/test_readme.py --update` and read the diff"
     lines = [f"$ {COMMAND}", *pages.run(COMMAND).splitlines()]
     assert [line for line in ("".join(line.split()) for line in lines) if line] == words(text_of(PICTURE)), stale

@@ -22,7 +22,7 @@ CASES = {f"{kind}: {number}": [kind, f"{kind}: {number}"] for kind in "abcdefgh"
 
 
 def without_timeout(file: Path) -> Iterator[str]:
-    """Where a test starts a process, or waits for one, without a limit: a hang would block the whole run."""
+    """If a test starts a process, or waits for one, without a limit: a hang would block the whole run."""
     text = file.read_text("utf-8")
     is_free = not re.search(r"subprocess\.|\.communicate\(|\.wait\(", text)
     for call in () if is_free else ast.walk(ast.parse(text)):

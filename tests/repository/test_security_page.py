@@ -1,4 +1,4 @@
-"""SECURITY.md says what the code does: its figures are constants, its tests are there, its tables hold here."""
+"""SECURITY.md describes what the code does: its numbers are constants, its tests exist, its tables are correct here."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_figures_are_those_of_the_code() -> None:
 
 
 def test_where_the_system_limits_nothing_nothing_is_limited_and_nothing_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows has no `resource`, macOS no `/proc` and no namespaces; what the table says of them is what is left."""
+    """Windows has no `resource`, macOS no `/proc` and no namespaces; the table lists what remains."""
     monkeypatch.setitem(sys.modules, "resource", None)
     confinement.limit_memory(1)
     confinement.limit_processor(1)

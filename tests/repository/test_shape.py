@@ -1,4 +1,6 @@
-"""The shape of the code that new maintainers see first. To raise a limit is a decision: give the reason in its line."""
+"""The size limits of the code that new maintainers see first. To raise a limit is a decision: give the reason in its
+line.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def test_a_package_has_few_entries() -> None:
     assert {name: count for name, count in entries.items() if count > ENTRIES.get(name, 20)} == {}
 
 
-FINDINGS = 63  # a list that can be read through; a new way to fail is first of all an outcome of one of these
+FINDINGS = 63  # a list that can be read through; a new way to fail is usually an outcome of one of these
 
 
 def test_there_are_few_findings() -> None:

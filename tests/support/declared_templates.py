@@ -1,8 +1,8 @@
-"""What models declare as `response_template`, and what nobody's format is; tests and a benchmark read it.
+"""What models declare as `response_template`, and what belongs to no format; tests and a benchmark read it.
 
 `REAL` are the wire facts of real models with the format that each is: the templates with which transformers 5.23 tests
-its parser (`tests/utils/test_chat_parsing.py`). `OWN` are composed: each is of another engine's shape, with markers
-that no format has.
+its parser (`tests/utils/test_chat_parsing.py`). `OWN` are composed: each has the structure of another engine, with
+markers that no format has.
 """
 
 from __future__ import annotations

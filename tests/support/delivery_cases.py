@@ -14,7 +14,7 @@ from toolfmt.templates import ModelFiles, TemplateSource
 LOOP, HEAD, CONTENT = "{%- for m in messages %}", "'<|' + m.role + '|>' + ", "(m.content or '')"
 
 PLAIN = template()
-"""Shows everything as it is given, and each message instead."""
+"""Shows everything unchanged, and each message instead."""
 
 
 @cache
@@ -56,7 +56,7 @@ def turns(*lines: str) -> str:
 
 
 def raising(condition: str, base: str = PLAIN) -> str:
-    """A template that refuses a conversation with a message of which this is true; `before` is the one before it."""
+    """A template that rejects a conversation with a message of which this is true; `before` is the previous message."""
     check = "{%- set before = messages[loop.index0 - 1] if loop.index0 else {} %}"
     return LOOP + check + "{%- if " + condition + " %}{{ raise_exception('not this') }}{%- endif %}{%- endfor %}" + base
 

@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 EXAMPLES = int(os.environ.get("TOOLFMT_TEST_EXAMPLES") or 10)
 """Random examples of a guarantee."""
 PIECES = (1, 3, 4, 7)
-"""Lengths of the pieces in which a text is fed."""
+"""Lengths of the chunks in which a text is fed."""
 every = bool(os.environ.get("TOOLFMT_TEST_EVERY"))
 """Whether every cut and every template is tried."""
 all_cases = every
@@ -33,7 +33,7 @@ def some(things: Sequence[_T], nth: int) -> Sequence[_T]:
 
 
 def spread(things: Sequence[_T], nth: int) -> Sequence[_T]:
-    """Return each n-th case of a test whose cases take hours together; all of them in the long run."""
+    """Return each n-th case of a test whose cases take hours in total; all of them in the long run."""
     return things if every else things[::nth]
 
 
@@ -42,7 +42,7 @@ def pieces(text: str, length: int) -> list[str]:
 
 
 def cuts(text: str, marks: Iterable[str]) -> list[int]:
-    """Return where a text is cut in two: at the borders of each mark in it and in its middle; or everywhere."""
+    """Return where a text is cut in two: at the borders of each marker in it and in its middle; or everywhere."""
     if every:
         return everywhere(len(text))
     places = set()

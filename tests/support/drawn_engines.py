@@ -1,7 +1,7 @@
-"""Engines of code, tags and nested tags with drawn parameters, and calls for them: strategies of several tests.
+"""Engines of code, tags and nested tags with random parameters, and calls for them: strategies of several tests.
 
-What cannot be told apart is rejected when the engine is made; such draws are left out. The texts of `CALLS` hold
-letters, blanks and line ends; those of `HARD_CALLS` hold every kind of marker.
+Ambiguous parameters are rejected when the engine is made; such draws are left out. The texts of `CALLS` contain
+letters, spaces and newlines; those of `HARD_CALLS` contain every kind of marker.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FRAMES = (
 
 
 def _pair(word: str) -> st.SearchStrategy[tuple[str, str]]:
-    """An opener and its closer, made of a word."""
+    """A start marker and its end marker, made of a word."""
     return st.sampled_from([(opener.format(word), closer.format(word)) for opener, closer in _FRAMES])
 
 
@@ -180,7 +180,7 @@ ENGINES = {"code": code(), "tags": tags(), "nested": nested()}
 
 
 def format_of(engine: Engine) -> ToolCallFormat:
-    """A format of an engine, for which nothing else is known."""
+    """A format of an engine without further properties."""
     return ToolCallFormat(name="drawn", engine=engine, page="", instructions="", source=())
 
 

@@ -1,4 +1,4 @@
-"""Who judges a grammar in the tests of GBNF: the small reader always, llama.cpp and XGrammar where installed."""
+"""The judges of a grammar in the tests of GBNF: the small reader always, llama.cpp and XGrammar if installed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Reader:
 
 
 def judge_of(name: str, directories: pytest.TempPathFactory) -> Judge:
-    """The judge, or a skip where its engine is not installed."""
+    """The judge, or a skip if its engine is not installed."""
     if name == "llama.cpp":
         pytest.importorskip("llama_cpp", reason="asks llama.cpp itself")
         pytest.importorskip("gguf", reason="writes a vocabulary for llama.cpp")

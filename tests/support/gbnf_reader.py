@@ -1,5 +1,5 @@
-"""A small reader of GBNF that tells whether a grammar accepts a text: stacks of what must still come, one character
-after the other.
+"""A small reader of GBNF that decides whether a grammar accepts a text: stacks of what must follow, character by
+character.
 
 It reads only what llama.cpp and XGrammar read alike, and raises ValueError for anything else: names of letters, digits
 and `-` that begin with a letter, the escapes they share, counts below 2,000, no rule that begins with itself.
@@ -54,11 +54,11 @@ class Gbnf:
         return None in self._after(text)
 
     def may_begin(self, text: str) -> bool:
-        """Whether a text of the grammar begins so."""
+        """Whether a text of the grammar begins with this."""
         return bool(self._after(text))
 
     def _after(self, text: str) -> set[_Stack]:
-        """What may still come behind a text."""
+        """What may follow a text."""
         stacks = self._ready([("root", None)])
         for character in text:
             stacks = self._ready(
@@ -144,7 +144,7 @@ def _bounds(times: str) -> tuple[int, int | None]:
 
 
 def _characters(text: str) -> Iterator[tuple[str, bool]]:
-    """The characters of a literal or class, and whether each stands there as it is."""
+    """The characters of a literal or class, and whether each is literal."""
     at = 0
     while at < len(text):
         found = _CHARACTER.match(text, at)

@@ -19,7 +19,7 @@ IDS = {"bos": 2, "eos": 3, "eot": 4}
 
 
 def written(path: Path, *, architecture: str = "qwen3", template: Any = TEMPLATE) -> Path:
-    """A GGUF file of metadata alone, as the package `gguf` writes it."""
+    """A GGUF file with only metadata, as the package `gguf` writes it."""
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_token_list(TOKENS)
     writer.add_token_types(TYPES)
@@ -31,7 +31,7 @@ def written(path: Path, *, architecture: str = "qwen3", template: Any = TEMPLATE
 
 
 def of_keys(path: Path, keys: dict[str, Any]) -> Path:
-    """A GGUF file that holds these keys and nothing else, whatever their types."""
+    """A GGUF file that contains only these keys, whatever their types."""
     writer = gguf.GGUFWriter(path, "qwen3")
     del writer.kv_data[0]["general.architecture"]
     for key, value in keys.items():

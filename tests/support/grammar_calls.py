@@ -1,9 +1,9 @@
-"""What a grammar of a format is held to: texts that are written must be in it, texts that are in it must be read in
-strict, and what breaks a tool's schema must not be.
+"""The checks of a format's grammar: written texts must be in it, texts that are in it must be read in strict mode, and
+calls that violate a tool's schema must not be in it.
 
 `tests/formats/test_grammar_walks.py` and `benchmarks/grammar_walks.py` share this. A `Subject` is a format (or a
-variant of it) with its grammar; each function gives back what went wrong, as pairs of what and the text,
-and counts into `counts`.
+variant of it) with its grammar; each function returns the failures, as pairs of the failure and the text, and counts
+into `counts`.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ TOLERATED = {
     ("phi4", "bare objects"): "missing_opener",
     ("xml_function", "without a frame"): "missing_opener",
 }
-"""Variants that are read with a tolerance alone, which strict rejects."""
+"""Variants that are read only with a tolerance, which strict rejects."""
 ONE_CALL = {("llama3", "behind Llama 4's pair"), ("llama3", "without a sign between")}
 """Variants of which the second call is read with a tolerance, so that their grammars allow one."""
 _TEXTS = ("Let me look.\n\n", "I < 3 [a] {b} <b>\n", "Zürich: ")
-"""Of answers, what stands before calls."""
+"""The text before calls in outputs."""
 _CONTROL = re.compile(r"<\|\"\|>|<\|[^<>|]*\|>|<｜[^<>]*｜>|<\|?[a-z_:/]+\|?>|\[/?[A-Z_]+\]|\]<\]minimax\[>\[")
 """What a tokenizer of such a family is likely to have as one token."""
 
@@ -96,7 +96,7 @@ def named(format: ToolCallFormat) -> str:
 
 @dataclass
 class Subject:
-    """A format with the grammar of its answers to `TOOLS`; `tokens` makes its markers control tokens."""
+    """A format with the grammar of its outputs for `TOOLS`; `tokens` makes its markers control tokens."""
 
     format: ToolCallFormat
     tokens: bool
@@ -113,7 +113,7 @@ class Subject:
 
     @cached_property
     def texts(self) -> list[str]:
-        """What stands in the grammar as it is."""
+        """Literal texts of the grammar."""
         found: dict[str, None] = {}
         for node in self._nodes():
             match node:
@@ -170,14 +170,14 @@ class Subject:
         return masks.complete
 
     def stops_at(self, text: str) -> str:
-        """Of a text that is not in the grammar, what is not allowed any more, and what stands before it."""
+        """For a text that is not in the grammar: the first token that is not allowed, and the text before it."""
         tokens = encoded(self.tokenizer, text)
         at = self.masks.fresh().allowed_of(tokens)
         return f"{decoded(self.tokenizer, tokens[:at])[-40:]!r} -> {decoded(self.tokenizer, tokens[at:])[:20]!r}"
 
     @property
     def before(self) -> tuple[str, ...]:
-        """What may stand before calls: text, where an opener ends it."""
+        """What may come before calls: text that a start marker ends."""
         return ("", *_TEXTS) if self.choice == "auto" and self._answer.triggers else ("",)
 
     @property
@@ -185,14 +185,14 @@ class Subject:
         return 1 if (self.format.name, self.format.variant) in ONE_CALL else 3
 
     def write(self, calls: Calls) -> str | None:
-        """The calls in the format; None for what it cannot carry."""
+        """The calls in the format; None if it cannot represent them."""
         try:
             return write(self.format, calls, TOOLS)
         except CannotWrite:
             return None
 
 
-# --- texts that are written
+# --- written texts
 
 
 def random_value(schema: Any, chance: random.Random) -> Any:
@@ -220,7 +220,7 @@ def random_calls(chance: random.Random, most: int = 3) -> Calls:
 
 
 def written(subject: Subject, number: int, seed: int = 7) -> Defects:
-    """So many written texts that the grammar does not accept, of those that the format can carry."""
+    """Written texts that the grammar does not accept, out of this many that the format can represent."""
     chance, defects = random.Random(seed), Defects()
     for _ in range(20 * number):
         if subject.counts["written"] == number:
@@ -238,7 +238,7 @@ def written(subject: Subject, number: int, seed: int = 7) -> Defects:
 
 
 def plain(subject: Subject) -> Defects:
-    """Answers without a call that the grammar does not accept."""
+    """Outputs without a call that the grammar does not accept."""
     texts = ("", "Just an answer, <b>3 < 4</b>.", *_TEXTS)
     return [(f"text, not accepted: {subject.stops_at(text)}", text) for text in texts if not subject.accepts(text)]
 
@@ -247,7 +247,7 @@ def plain(subject: Subject) -> Defects:
 
 
 def misread(format: ToolCallFormat, text: str, *, content: bool = False) -> str | None:
-    """Why a text is not what it is meant to be: calls that strict reads, valid by their schemas, and nothing else."""
+    """Why a text is not as intended: calls that strict reads, valid by their schemas, and nothing else."""
     tolerated = TOLERATED.get((format.name, format.variant))
     parser = Parser(format, tools=TOOLS, strict=tolerated is None)
     names: list[str] = []
@@ -280,7 +280,7 @@ def misread(format: ToolCallFormat, text: str, *, content: bool = False) -> str 
 
 
 def walked(subject: Subject, number: int, seed: int = 1) -> Defects:
-    """So many walks that are not read as they should be; one that does not end is no walk."""
+    """Walks that are not read as they should be; one that does not end does not count."""
     chance, defects = random.Random(seed), Defects()
     for _ in range(4 * number):
         if subject.counts["walked"] == number:
@@ -339,7 +339,7 @@ def broken(subject: Subject, number: int, seed: int = 5) -> Defects:
 
 
 def _written_anyway(format: ToolCallFormat, calls: Calls) -> str | None:
-    """What the engine writes, whatever it is: nothing is checked."""
+    """What the engine writes, unchecked."""
     try:
         return format.writer.write(
             calls, lambda name, *path: parameter_types(SCHEMAS.get(name, {}), *path) if path else None
@@ -349,7 +349,7 @@ def _written_anyway(format: ToolCallFormat, calls: Calls) -> str | None:
 
 
 def damaged_text(text: str, chance: random.Random) -> str:
-    """A text with up to four characters taken out, something put in, or the rest gone."""
+    """A text with up to four characters removed, something inserted, or the rest cut off."""
     at, draw = chance.randrange(len(text)), chance.random()
     if draw < 0.45:
         return text[:at] + text[at + chance.randint(1, 4) :]
@@ -360,7 +360,7 @@ def damaged_text(text: str, chance: random.Random) -> str:
 
 
 def damaged(subject: Subject, number: int, seed: int = 6) -> Defects:
-    """Of so many damaged texts, those that the grammar accepts and strict refuses."""
+    """Damaged texts that the grammar accepts and strict rejects."""
     chance, defects = random.Random(seed), Defects()
     for _ in range(20 * number):
         if subject.counts["damaged"] >= number:

@@ -1,7 +1,7 @@
-"""Whether a grammar accepts a text, asked of the engines themselves: llama.cpp's own sampler and XGrammar's matcher.
+"""Whether a grammar accepts a text, according to the engines: llama.cpp's own sampler and XGrammar's matcher.
 
-llama.cpp is asked through llama-cpp-python with a vocabulary of the 256 bytes and the markers that are one token: each
-token of the text must be among those the grammar leaves, and behind the last one the end of the answer.
+llama.cpp runs in llama-cpp-python with a vocabulary of the 256 bytes and the markers that are one token: each token of
+the text must be among those the grammar allows, and after the last one the end of the output.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _END = "<|end of the answer|>"
 
 
 def byte_tokens() -> list[str]:
-    """The 256 bytes as byte-level tokenizers spell them, in order of the byte."""
+    """The 256 bytes as byte-level tokenizers write them, in order of the byte."""
     spelt, next_free = [], 256
     for byte in range(256):
         character = _BYTE_CHARACTERS[byte]
@@ -46,7 +46,7 @@ class LlamaGrammars:
         self._candidates = ctypes.byref(array)
 
     def compiled(self, grammar: str) -> Any:
-        """A sampler for the grammar, or None where llama.cpp refuses it."""
+        """A sampler for the grammar, or None if llama.cpp rejects it."""
         return self._engine.llama_sampler_init_grammar(self._vocabulary, grammar.encode(), b"root") or None
 
     def sampler_for(self, fields: Mapping[str, Any]) -> Any:
@@ -70,7 +70,7 @@ class LlamaGrammars:
         try:
             tokens = self.tokens(text)
             if tokens and self._engine.llama_vocab_is_eog(self._vocabulary, tokens[-1]):
-                tokens.pop()  # what ends the text is the end of the answer to llama.cpp
+                tokens.pop()  # the end of the text is the end of the output to llama.cpp
             for token in tokens:
                 if self._engine.llama_vocab_is_eog(self._vocabulary, token) or not self._allowed(sampler, token):
                     return False
@@ -80,7 +80,7 @@ class LlamaGrammars:
             self._engine.llama_sampler_free(sampler)
 
     def taken(self, sampler: Any, text: str) -> str:
-        """Of a text that is not accepted, the last part that is allowed, and what follows it."""
+        """For a text that is not accepted: the last part that is allowed, and what follows it."""
         tokens = self.tokens(text)
         sampler = self._engine.llama_sampler_clone(sampler)
         for at, token in enumerate(tokens):
@@ -91,11 +91,11 @@ class LlamaGrammars:
         return f"{text[-40:]!r} -> the end"
 
     def ends_at(self, marker: str) -> bool:
-        """Whether the marker is a token that ends an answer."""
+        """Whether the marker is a token that ends an output."""
         return marker in self._markers and self._engine.llama_vocab_is_eog(self._vocabulary, self._markers[marker])
 
     def tokens(self, text: str) -> list[int]:
-        """The markers as one token each, longest first, and all else as bytes."""
+        """The markers as one token each, longest first, and everything else as bytes."""
         tokens: list[int] = []
         at = 0
         while at < len(text):
@@ -116,7 +116,7 @@ class LlamaGrammars:
         writer.add_tokenizer_pre("gpt-2")
         writer.add_token_list([*byte_tokens(), _END, *self._markers])
         writer.add_token_types([1] * 256 + [3] * (1 + len(self._markers)))
-        writer.add_token_merges(["e f"])  # one at least must stand there; texts are given as bytes, so none is used
+        writer.add_token_merges(["e f"])  # at least one is required; texts are passed as bytes, so none is used
         writer.add_eos_token_id(256)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
@@ -132,7 +132,7 @@ class XGrammars:
         self._testing: Any = importlib.import_module("xgrammar.testing")
 
     def compiled(self, grammar: str) -> Any:
-        """A matcher for the grammar, or None where XGrammar refuses it."""
+        """A matcher for the grammar, or None if XGrammar rejects it."""
         try:
             parsed = self._engine.Grammar.from_ebnf(grammar)
         except RuntimeError:
@@ -144,7 +144,7 @@ class XGrammars:
         return bool(matcher.accept_string(text) and matcher.is_terminated())
 
     def taken(self, matcher: Any, text: str) -> str:
-        """Of a text that is not accepted, the last part that is allowed, and what follows it."""
+        """For a text that is not accepted: the last part that is allowed, and what follows it."""
         matcher.reset()
         at = next((at for at, character in enumerate(text) if not matcher.accept_string(character)), len(text))
         return f"{text[max(0, at - 40) : at]!r} -> {text[at : at + 20]!r}"

@@ -1,7 +1,7 @@
-"""Walks through grammars: texts that a mask allows, token by token, with what damages a text offered at every step.
+"""Walks through grammars: texts that a mask allows, token by token, with damaging texts offered at every step.
 
-The tests of grammars and the benchmarks share this. The tokenizer knows the 256 bytes, the markers that are given, and
-no words: every text is reached, in small steps. A walk prefers to end what is open, or it would write for ever.
+The tests of grammars and the benchmarks share this. The tokenizer knows the 256 bytes, the markers, and no words: every
+text is reached, in small steps. A walk prefers to end what is open, or it would not terminate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolfmt.grammars.masks import Masks
 
 END = "<|the end|>"
 _LONG, _LONGEST = 160, 900
-"""Tokens behind which a walk only ends what is open, and behind which it is given up."""
+"""Tokens after which a walk only ends what is open, and after which it is given up."""
 
 
 def byte_tokenizer(markers: Iterable[str] = (), *, special: bool = True) -> Tokenizer:
@@ -55,8 +55,9 @@ def decoded(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
 
 
 class Walker:
-    """Walks through the texts of one grammar. `closers` are what ends its parts, tried in this order; `offered` are
-    texts that a walk writes wherever it may, as far as it may."""
+    """Walks through the texts of one grammar. `closers` are the end markers of its parts, tried in this order;
+    `offered` are texts that a walk writes wherever the grammar allows, as far as it allows.
+    """
 
     def __init__(self, masks: Masks, tokenizer: Tokenizer, closers: Iterable[str], offered: Iterable[str]) -> None:
         self.masks, self.tokenizer = masks, tokenizer
@@ -67,8 +68,7 @@ class Walker:
         self._offered = [[encoded(way, text) for way in ways] for text in dict.fromkeys(offered) if text]
 
     def walk(self, chance: random.Random) -> str | None:
-        """A text of the grammar, or None where it did not come to an end. Raises `AssertionError` where nothing may
-        follow."""
+        """A text of the grammar, or None if it did not terminate. Raises `AssertionError` if nothing may follow."""
         masks = self.masks.fresh()
         tokens: list[int] = []
         while len(tokens) < _LONGEST:
@@ -106,7 +106,7 @@ class Walker:
         return [token]
 
     def _in_turn(self, chance: random.Random) -> list[list[list[int]]]:
-        """The closers in order, backwards, or in none: a sign ends a quoted text, and goes on with a raw one."""
+        """The end markers in order, backwards, or in none: a character ends a quoted text, and continues a raw one."""
         order = chance.randrange(3)
         return chance.sample(self._closers, len(self._closers)) if order == 2 else self._closers[:: 1 - 2 * order]
 

@@ -1,6 +1,6 @@
-"""Ten formats, and what an untrained model is held to in each: calls that the parser reads and the schema accepts.
+"""Ten formats, and the constraints for an untrained model in each: calls that the parser reads and the schema accepts.
 
-`tests/grammars/test_masks_untrained_models.py` holds the tiny models of mlx-lm and transformers to it.
+`tests/grammars/test_masks_untrained_models.py` applies them to the tiny models of mlx-lm and transformers.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def assert_valid(name: str, arguments: str) -> None:
 
 
 def valid_calls(events: Iterable[Event]) -> list[ToolCall]:
-    """The calls of an answer that is nothing else; raises `AssertionError` where it is, or one is not valid."""
+    """The calls of an output that contains nothing else; raises `AssertionError` if it contains other text, or a call
+    is not valid.
+    """
     message = Message.from_events([*events])
     assert (message.content, message.rejected) == (None, [])
     for call in message.tool_calls:

@@ -43,7 +43,7 @@ def changed(*replacements: tuple[str, str], template: str = TEMPLATE) -> str:
 
 
 def codes(report: Report) -> list[str]:
-    """Those of errors and warnings, but that mlx-lm does not find the parser of these templates by itself."""
+    """Errors and warnings, except that mlx-lm does not find the parser of these templates by itself."""
     return [finding.code for finding in report.findings if finding.code != "TF061"]
 
 

@@ -68,7 +68,7 @@ REPORTS: dict[str, Report] = {
 
 @pytest.fixture
 def invented(monkeypatch: pytest.MonkeyPatch) -> dict[str, InspectionOptions]:
-    """The reports above instead of inspections; what they were asked with, by place."""
+    """The reports above instead of inspections; their arguments, by path."""
     options_by_path: dict[str, InspectionOptions] = {}
 
     def inspected(inspector: Inspector, place: str, worker: object) -> Report:
@@ -91,7 +91,7 @@ def run_json(*arguments: str) -> tuple[int, Any]:
 
 
 def lines(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
-    """The status, and what is told of several places, a JSON object a line."""
+    """The exit status, and the output for several models, one JSON object per line."""
     result = run(*arguments, "--json")
     assert result.stdout.endswith("\n")
     return result.exit_code, [json.loads(line) for line in result.stdout[:-1].split("\n")]

@@ -45,7 +45,7 @@ CALLS = st.lists(st.tuples(st.sampled_from(["f", "get_weather", "a.b-c"]), ARGUM
 
 @st.composite
 def mutated(draw: st.DrawFn, format: str) -> str:
-    """A text with valid calls in it, damaged in a few places."""
+    """A text with valid calls in it, damaged in a few positions."""
     try:
         text = write(format, draw(CALLS))
     except CannotWrite:

@@ -1,4 +1,4 @@
-"""What the laws' tests share: parsing in pieces, and the checks that hold for any text (`toolfmt.testing`)."""
+"""Shared by the tests of the guarantees: parsing in chunks, and the checks for any text (`toolfmt.testing`)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Options = dict[str, Any]
 
 
 def events_of(format: str, chunks: Iterable[str], **options: Any) -> list[Event]:
-    """The merged events of an answer that arrives in these pieces."""
+    """The merged events of an output that arrives in these chunks."""
     parser = Parser(format, **options)
     events = [event for chunk in chunks for event in parser.feed(chunk)]
     return merge(events + parser.finish())
 
 
 def check_copy(format: str, text: str, at: int, **options: Any) -> None:
-    """A copy of a parser that has read a part of a text reads on as the parser does, and neither sees the other.
+    """A copy of a parser that has read a part of a text continues as the parser does, and neither affects the other.
 
-    At an odd place the text before it comes in two pieces, and what follows too.
+    At an odd position the text before it comes in two chunks, and what follows too.
     """
     parser = Parser(format, **options)
     before, after = (at // 2, at + (len(text) - at) // 2) if at % 2 else (0, at)

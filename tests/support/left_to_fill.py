@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def check_filled(what: str, files: Iterable[Path]) -> None:
-    """Fails with every line of the files that is left to be filled in: each says what belongs there."""
+    """Fails with every line of the files that must still be filled in: each shows what belongs there."""
     left = [
         f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
         for file in files

@@ -1,5 +1,5 @@
-"""Workers for the tests that inspect several places in this process, lent again and again: to start one takes longer
-than to inspect a small model. A command of its own starts its own, as everywhere else.
+"""Workers for the tests that inspect several models in this process, reused: to start one takes longer than to inspect
+a small model. A command starts its own, as everywhere else.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _idle: list[Worker] = []
 
 
 class ReusedWorker:
-    """What an inspection of several places takes for a new worker."""
+    """Replaces the function that makes a new worker for an inspection of several models."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._usual = limits is None
@@ -23,7 +23,7 @@ class ReusedWorker:
         return self._worker.run(*arguments)
 
     def stop(self) -> None:
-        """One that still works on something is ended, as ever."""
+        """A worker that is still busy is ended, as usual."""
         lock = self._worker._lock
         if self._usual and lock.acquire(blocking=False):
             lock.release()

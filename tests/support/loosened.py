@@ -1,9 +1,9 @@
-"""A grammar with what readers pass over, for the oracle: whatever a strict reader takes must be in it.
+"""A grammar with what parsers skip, for the oracle: whatever a strict parser accepts must be in it.
 
-Writers write blanks as the templates of a family do; readers pass over blanks (space, tab, line ends) beside every
-marker, between the signs of JSON and of code, before and behind a value, and beside a name or a key in its tag. JSON
-has more ways to spell a string or a number than a grammar lets a model use. Some markers have other spellings
-(`Spelling`). Nothing else is loosened: no other text is left out, and none added.
+Writers write whitespace as the templates of a family do; parsers skip whitespace (space, tab, newlines) next to every
+marker, between the tokens of JSON and of code, before and after a value, and next to a name or a key in its tag. JSON
+has more ways to write a string or a number than a grammar lets a model use. Some markers have other forms (`Spelling`).
+Nothing else is loosened: no other text is left out, and none added.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from toolfmt.formats.number_patterns import INTEGER, NUMBER
 from toolfmt.grammars.lark import ANY_ORDER
 
 _BORDERS = re.compile(r"""\s+|(?<=[>\[\]="'])|(?=[<>\[\]="'/])""")
-"""Where blanks are passed over: beside every tag, bracket, quote and sign of assignment."""
+"""Where whitespace is skipped: next to every tag, bracket, quote and equals sign."""
 _DELIMITERS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([{}():,])""")
 _JSON_KEY = re.compile(r"""["']\s*:""")
 _CALL_NUMBER = re.compile(r"\[0-9\]\{[0-9]+(?:,[0-9]+)?\}")
@@ -47,17 +47,17 @@ _JSON_STRING = r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))'
 _CODE_STRING = (
     r"(?:[^%s\\\x00-\x1f]|\\(?:[^xuUN]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}))"
 )
-"""Python's: a backslash before a sign that is no escape stays one."""
+"""Python's rule: a backslash before a character that is not an escape stays one."""
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """A text of the grammar, and other texts that a reader takes instead."""
+    """A text of the grammar, and other texts that a parser accepts instead."""
 
     text: str
     also: tuple[str, ...]
     often: bool = False
-    """Whether any number of them may stand there, or none."""
+    """Whether any number of them is allowed there, or none."""
 
 
 class Loosening:
@@ -68,7 +68,7 @@ class Loosening:
         self._between = [Spelling(text, ("",)) for text in between]
 
     def rules(self, *spellings: Rules) -> Rules:
-        """The same rules, loosened: an answer may have frames of any of them, one behind the other."""
+        """The same rules, loosened: an output may have frames of any of them, one after the other."""
         self._rules: dict[str, Node] = {}
         starts = []
         for at, rules in enumerate(spellings):
@@ -112,10 +112,10 @@ class Loosening:
         return Blanks() if separator == EMPTY else self._loose(separator)
 
     def _json(self, schema: str) -> Node:
-        """A value with blanks wherever JSON has them, its strings and numbers in any of JSON's spellings."""
+        """A value with whitespace wherever JSON allows it, its strings and numbers in any of JSON's forms."""
         lowered = json_nodes(schema, False, f"schema{len(self._rules)}").map(_any_json)
         self._rules |= lowered.rules
-        self._rules[f"schema{len(self._rules)}"] = EMPTY  # so that each schema has names of its own
+        self._rules[f"schema{len(self._rules)}"] = EMPTY  # so that each schema has its own names
         return Row((Blanks(), lowered.start, Blanks()))
 
 
@@ -140,7 +140,7 @@ def _any_json(node: Node) -> Node:
 
 
 def _any_order(items: tuple[Member, ...], separator: Node) -> Node:
-    """Members in any order; where they are many, uncounted: the schemas are checked apart from the grammar."""
+    """Members in any order; if there are many, uncounted: the schemas are checked separately from the grammar."""
     if len(items) <= ANY_ORDER:
         return Members(items, separator)
     return Maybe(Repeated(Either(tuple(item.node for item in items)), separator))
@@ -157,7 +157,7 @@ def _times(node: QuotedText | RawText) -> str:
 
 
 def _spelt(text: str, spellings: Sequence[Spelling]) -> Node:
-    """The words of a text with blanks between and around them, in each spelling."""
+    """The words of a text with spaces between and around them, in each form."""
     for one in spellings:
         before, found, after = text.partition(one.text)
         if found:
@@ -181,7 +181,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _up_to_its_line(node: RawText) -> Node:
-    """A value that stands on lines of its own may hold its closer where that begins no line."""
+    """A value on its own lines may contain its end marker where that begins no line."""
     never = (node.closer, *(text for text in node.never if text != node.closer.strip()))
     texts = "|".join(map(_escaped, never))
     return Pattern(rf"(?:(?!{texts})[\s\S]){_times(node)}{_escaped(node.closer)}")
@@ -192,9 +192,10 @@ def _escaped(text: str) -> str:
 
 
 def _with_any_id(parts: Sequence[Node]) -> list[Node]:
-    """What the writer makes of a call's number may be any other word; an id that is a member of its own may be missing.
+    """The part that the writer makes of a call's number may be any other word; an id that is a separate member may be
+    missing.
 
-    The parts are a text up to the number, its pattern, and the text behind it.
+    The parts are a text up to the number, its pattern, and the text after it.
     """
     changed = list(parts)
     for at, part in enumerate(parts):

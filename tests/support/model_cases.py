@@ -1,7 +1,7 @@
-"""The model directories of `corpus/models`: what comes out of each, and the laws that hold for whatever comes out.
+"""The model directories of `corpus/models`: the results of each, and the guarantees that hold for all results.
 
-A directory holds a model's files as anyone would have them, and `request.json` with `messages` and `tools`. What is
-expected stands beside: `report.json` and `error.txt` or the prompt, `prompt.txt` byte for byte and `prompt.json`
+A directory contains a model's files as anyone would have them, and `request.json` with `messages` and `tools`. The
+expectations are next to them: `report.json` and `error.txt` or the prompt, `prompt.txt` byte for byte and `prompt.json`
 without its text. `tests/support/update_snapshots.py` writes these files;
 `tests/inspect/test_inspection_corpus_models.py` compares them.
 """
@@ -44,7 +44,7 @@ def made(
     tokenizer: dict[str, Any] | None = None,
     generation: dict[str, Any] | None = None,
 ) -> toolfmt.Model:
-    """A model directory of these files, made anew, and the model in it."""
+    """A new model directory of these files, and the model in it."""
     home = directory / "model"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
@@ -62,16 +62,16 @@ def shared_names() -> list[str]:
 
 
 def shared_template(name: str) -> ModelFiles:
-    """A model directory that holds one of the shared templates and two special tokens."""
+    """A model directory that contains one of the shared templates and two special tokens."""
     source = TemplateSource((SHARED / name).read_bytes().decode("utf-8"), "chat_template.jinja")
     return ModelFiles(Path(name), None, {}, {}, {}, (source,), {"bos_token": "<s>", "eos_token": "</s>"})
 
 
 def outcome(directory: Path) -> dict[str, str]:
-    """What comes out, by the name of the file that expects it. A directory's own path stands in no file."""
+    """The results, by the name of the file that expects them. A directory's own path is in no file."""
     model = toolfmt.load(directory)
     report = model.inspect().to_dict()
-    del report["path"]  # where the corpus stands
+    del report["path"]  # the path of the corpus
     files = {"report.json": json_text(report).replace(str(directory), directory.name)}
     try:
         prompt = rendered(model, directory)
@@ -91,9 +91,9 @@ def expected(directory: Path) -> dict[str, str]:
 
 
 def violated_invariants(directory: Path) -> list[str]:
-    """The laws that a directory's prompts break, in words; an expectation that breaks one is never written.
+    """The guarantees that a directory's prompts break, described; an expectation that breaks one is never written.
 
-    The directory is loaded, and its template inspected, twice: the same request has to give both the same prompt.
+    The directory is loaded, and its template inspected, twice: the same request must give both the same prompt.
     """
     model, again = toolfmt.load(directory), toolfmt.load(directory)
     try:
@@ -116,7 +116,7 @@ def violated_invariants(directory: Path) -> list[str]:
 
 
 def _never_both(prompt: toolfmt.Prompt, messages: list[dict[str, Any]]) -> list[str]:
-    """By counting words in the finished prompt, independently of the check that the renderer makes itself."""
+    """By counting words in the finished prompt, independently of the renderer's own check."""
     format = prompt.tool_call_format
     assert format is not None
     variants = [prose(format.with_variant(variant), prompt.tools) for variant in ("", *format.variants)]
@@ -138,7 +138,7 @@ def _never_both(prompt: toolfmt.Prompt, messages: list[dict[str, Any]]) -> list[
 
 
 def _but_for_its_definitions(prompt: toolfmt.Prompt) -> dict[str, Any]:
-    """The prompt without being told that the keys of its definitions were put in order."""
+    """The prompt without the adaptation that the keys of its definitions were sorted."""
     adaptations = [name for name in prompt.adaptations if name != DEFINITIONS_REORDERED]
     return prompt.to_dict() | {"adaptations": adaptations}
 

@@ -1,4 +1,4 @@
-"""Parsers as others write them, each with one fault: what the fuzz kit is tried on (`test_fuzzing.py`)."""
+"""Parsers as others write them, each with one bug: the fuzz kit is tested on them (`test_fuzzing.py`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolfmt.formats import Parser
 
 
 class _DictParser:
-    """Our own parser, whose events are told as dicts without offsets."""
+    """Our own parser, whose events are emitted as dicts without offsets."""
 
     def __init__(self, tools: Any) -> None:
         self._parser = Parser("json", tools=tools)
@@ -28,19 +28,19 @@ def _without_places(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def sound(tools: Any = None) -> _DictParser:
-    """No fault."""
+    """No bug."""
     return _DictParser(tools)
 
 
 class _Forgets(_DictParser):
-    """What ends with the first sign of a marker is lost."""
+    """Loses text that ends with the first character of a marker."""
 
     def feed(self, text: str) -> list[dict[str, Any]]:
         return super().feed(text[:-1] if text.endswith("<") else text)
 
 
 def forgets(tools: Any = None) -> _DictParser:
-    """Loses a sign at the end of a piece."""
+    """Loses a character at the end of a chunk."""
     return _Forgets(tools)
 
 
@@ -52,7 +52,7 @@ class _Hangs(_DictParser):
 
 
 def hangs(tools: Any = None) -> _DictParser:
-    """Never comes back from a closer."""
+    """Never returns after an end marker."""
     return _Hangs(tools)
 
 
@@ -64,17 +64,17 @@ class _Dies(_DictParser):
 
 
 def dies(tools: Any = None) -> _DictParser:
-    """Takes the process with it."""
+    """Kills the process."""
     return _Dies(tools)
 
 
 def no_parser(tools: Any = None) -> list[Any]:
-    """Makes neither of the two shapes."""
+    """Implements neither of the two interfaces."""
     return []
 
 
 def without_tools() -> _DictParser:
-    """Takes nothing, where the tools are given to a factory."""
+    """Accepts no arguments, although the tools are passed to a factory."""
     return _DictParser(None)
 
 
@@ -91,12 +91,12 @@ def raises_with_tools(tools: Any = None) -> _DictParser:
 
 
 def no_message(tools: Any = None) -> Any:
-    """Reads whole answers, and returns a text."""
+    """Reads whole outputs, and returns a string."""
     return lambda text: text
 
 
 def no_events(tools: Any = None) -> Any:
-    """Streams, and returns texts."""
+    """Streams, and returns strings."""
     return type("Texts", (), {"feed": lambda self, text: [text], "finish": lambda self: []})()
 
 
@@ -106,7 +106,7 @@ def blind(tools: Any = None) -> Any:
 
 
 def forks(tools: Any) -> Any:
-    """A child that lives on, holds every pipe of the process, and is told in the content."""
+    """A child that survives, holds every pipe of the process, and is reported in the content."""
 
     def read(text: str) -> dict[str, Any]:
         child = os.fork()
@@ -121,7 +121,7 @@ def forks(tools: Any) -> Any:
 
 
 def twice(tools: Any) -> Any:
-    """Two processes come back of one reading."""
+    """Two processes return from one call."""
 
     def read(text: str) -> dict[str, Any]:
         os.fork()
@@ -154,4 +154,4 @@ def misnames_formats(tools: Any) -> Any:
     return sound(tools)
 
 
-misnames_formats.formats = 5  # type: ignore[attr-defined]  # as somebody may write it
+misnames_formats.formats = 5  # type: ignore[attr-defined]   as a user may write it

@@ -1,6 +1,6 @@
-"""What a grammar of nodes means, by trying: the nodes as their docstrings say, with no dialect and no engine between.
+"""What a grammar of nodes means, by trying: the nodes as their docstrings define, without any syntax or engine.
 
-Slow and plain. `allows` tells whether a grammar allows a text as a whole.
+Slow and plain. `allows` returns whether a grammar allows a text as a whole.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def allows(rules: Rules, text: str) -> bool:
 
 
 class _Matching:
-    """One text; `ends` are the places where a node that begins at a place may end."""
+    """One text; `ends` are the positions where a node that begins at a position may end."""
 
     def __init__(self, rules: Rules, text: str) -> None:
         self.rules, self.text = rules, text
@@ -155,7 +155,7 @@ def _json_ends(schema: str, exact: bool, text: str, at: int) -> set[int]:
         except ValueError:
             continue
         if not _validator(schema).is_valid(value) or (isinstance(value, float) and '"integer"' in schema):
-            continue  # 1.0 is an integer to JSON Schema, but none is spelt so
+            continue  # 1.0 is an integer to JSON Schema, but none is written so
         if exact and not isinstance(value, (int, float)) and json.dumps(value, ensure_ascii=False) != text[begin:end]:
             continue
         found.add(end)

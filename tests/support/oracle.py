@@ -1,9 +1,9 @@
-"""The oracle: what a grammar and a parser say of the same text, for the test and for `benchmarks/oracle.py`.
+"""The oracle: what a grammar and a parser decide about the same text, for the test and for `benchmarks/oracle.py`.
 
-A format says as nodes which calls tools allow, and its parser reads calls; neither knows the other. So every sentence
-of the grammar must be read strictly into calls that the schemas allow, and every text that the strict parser takes
-wholly as such calls must be in the grammar, with blanks wherever readers pass over them (`loosened`). What is not is a
-fault of the parser, or is listed in `oracle_listed.json` with the reason why it stays.
+A format defines as nodes which calls tools allow, and its parser reads calls; neither knows the other. So the strict
+parser must read every sentence of the grammar into calls that the schemas allow, and every text that it reads wholly as
+such calls must be in the grammar, with whitespace wherever parsers skip it (`loosened`). A difference is a bug of the
+parser, or is listed in `oracle_listed.json` with the reason why it stays.
 """
 
 from __future__ import annotations
@@ -77,18 +77,20 @@ NOTED_SPELLINGS = {
     ("llama3", "without a sign between"): "the format's own calls have a sign between them: missing_separator",
     ("llama3", "behind Llama 4's pair"): "the format's own calls have a sign between them: missing_separator",
 }
-"""Variants that only write: the format's reader notes what they leave out, and strict reading refuses it."""
+"""Variants that only write: the format's parser reports what they leave out as a tolerance, and strict parsing rejects
+it.
+"""
 
 
 def spelling(name: str, variant: str = "") -> ToolCallFormat:
     return get(name).with_variant(variant)
 
 
-# --- what the parser says
+# --- the parser
 
 
 class RejectedText(Exception):
-    """The strict parser does not take the text wholly as calls that the schemas allow; says why."""
+    """The strict parser does not read the text wholly as calls that the schemas allow; contains the reason."""
 
 
 class Read(NamedTuple):
@@ -98,7 +100,7 @@ class Read(NamedTuple):
 
 
 def strictly_read(format: ToolCallFormat, text: str, tools: list[Any] | None) -> Read:
-    """The calls in a text that is nothing but calls, perhaps behind reasoning. Raises `RejectedText`."""
+    """The calls in a text that consists of calls only, perhaps after reasoning. Raises `RejectedText`."""
     parser = Parser(format, tools=tools, strict=True)
     names: list[str] = []
     arguments: list[str] = []
@@ -126,7 +128,7 @@ def strictly_read(format: ToolCallFormat, text: str, tools: list[Any] | None) ->
 
 
 def holds_a_key_twice(format: ToolCallFormat, text: str, tools: list[Any] | None) -> bool:
-    """Whether that is all that is wrong: where a schema leaves the keys of an object free, no grammar counts them."""
+    """Whether that is the only error: if a schema allows any keys of an object, no grammar counts them."""
     parser = Parser(format, tools=tools)
     ends = [event for event in [*parser.feed(text), *parser.finish()] if not isinstance(event, ToolCallArguments)]
     noted = {name for event in ends if isinstance(event, ToolCallEnd) for name in event.tolerated}
@@ -154,7 +156,7 @@ def _validators(tools: str) -> dict[str, Any]:
     }
 
 
-# --- what the grammar says
+# --- the grammar
 
 
 def reader(grammar: PlainLark) -> Lark:
@@ -162,21 +164,21 @@ def reader(grammar: PlainLark) -> Lark:
 
 
 _ESCAPE = re.compile(r"\\u00([2-7][0-9a-fA-F])")
-"""A letter of a name or a key that is spelt with an escape, as JSON allows."""
+"""A letter of a name or a key that is written with an escape, as JSON allows."""
 
 
 class Oracle:
-    """What the loosened grammar of a format says, in which its calls stand in any way in which they are written."""
+    """The loosened grammar of a format, in which its calls appear in any way in which they are written."""
 
     def __init__(self, name: str, tools: list[Any]) -> None:
         self._format, self._tools = get(name), tools
         self._reader = reader(plain_lark(loosening(self._format).rules(*call_rules(self._format, tools))))
 
     def takes(self, text: str, read: Read) -> str:
-        """How the grammar has a text that was read so; empty where it has not.
+        """How the grammar accepts a text that was read like this; empty if it does not.
 
-        The prompt may have written what opens the calls. What no event tells is left out (control tokens that frame an
-        answer, what models leave behind a call): law 3 holds such gaps to the format's own list.
+        The prompt may have written the start of the calls. What no event contains is left out (control tokens around an
+        output, trailing markers of models after a call): guarantee 3 restricts such gaps to the format's own list.
         """
         if self._has(text):
             return "as it stands"
@@ -193,8 +195,10 @@ class Oracle:
         return any(_is_in(self._reader, opener + text) for opener in ("", *starts))
 
     def _is_written(self, text: str, calls: Sequence[Call]) -> bool:
-        """Whether the format writes these calls so, blanks aside. A raw text may hold markers of the format which a
-        grammar lets no model write there."""
+        """Whether the format writes these calls like this, ignoring whitespace. A raw text may contain markers of the
+        format that a
+        grammar lets no model write there.
+        """
         for variant in ("", *self._format.variants):
             try:
                 written = write(self._format.with_variant(variant), calls, self._tools)
@@ -206,7 +210,7 @@ class Oracle:
 
 
 def _bare(format: ToolCallFormat, text: str) -> str:
-    """A text without blanks, and without the marks that writers put around a value in which nothing is a tag."""
+    """A text without whitespace, and without the marks that writers put around a value that contains no tag."""
     for mark in (mark for engine in _engines(format) for mark in getattr(engine, "cdata", ())):
         text = text.replace(mark, "")
     return "".join(text.split())
@@ -221,7 +225,7 @@ def _is_in(grammar: Lark, text: str) -> bool:
 
 
 def call_rules(format: ToolCallFormat, tools: list[Any]) -> Iterator[Rules]:
-    """The calls alone, in every way in which the format writes them."""
+    """Only the calls, in every way in which the format writes them."""
     functions = [tool["function"] for tool in tools]
     constrained = tuple(
         ConstrainedTool(function["name"], function.get("parameters", {}), f"t{at}")
@@ -234,11 +238,11 @@ def call_rules(format: ToolCallFormat, tools: list[Any]) -> Iterator[Rules]:
 
 
 _SPELLINGS = (("opener", "also"), ("closer", "also_closers"), ("lead", "also_lead"), ("separator", "also_separators"))
-"""Markers of engines, and where their other spellings stand."""
+"""Markers of engines, and the positions of their other forms."""
 
 
 def loosening(format: ToolCallFormat) -> Loosening:
-    """What a format's engines tell of other spellings, and which of its markers say nothing."""
+    """The other forms that a format's engines declare, and which of its markers have no meaning."""
     spellings: dict[str, Spelling] = {}
     for one in (spelling for engine in _engines(format) for spelling in _spellings_of(engine)):
         also = (*spellings[one.text].also, *one.also) if one.text in spellings else one.also
@@ -267,14 +271,16 @@ def _spellings_of(engine: object) -> Iterator[Spelling]:
 
 @cache
 def listed() -> list[dict[str, Any]]:
-    """What strict parsers take and no grammar has, with the reason: a pattern, and as what the grammar has it."""
+    """What strict parsers accept and no grammar does, with the reason: a pattern, and the form that the grammar
+    accepts.
+    """
     entries: list[dict[str, Any]] = json.loads(Path(__file__).with_name("oracle_listed.json").read_text("utf-8"))
     return entries
 
 
 @cache
 def decided() -> dict[str, str]:
-    """The corpus cases that no grammar has although strict reading takes them, by id, each with the reason."""
+    """The corpus cases that no grammar accepts although strict parsing does, by id, each with the reason."""
     groups = json.loads(Path(__file__).with_name("oracle_corpus.json").read_text("utf-8"))
     return {case: group["reason"] for group in groups for case in group["cases"]}
 
@@ -287,12 +293,12 @@ def listed_for(name: str) -> list[dict[str, Any]]:
 
 
 class Judgement(NamedTuple):
-    """What strict parser and grammar say of a text."""
+    """The decisions of strict parser and grammar about a text."""
 
     rejected: str
-    """Why the parser does not take it wholly as calls that the schemas allow; empty where it does."""
+    """Why the parser does not read it wholly as calls that the schemas allow; empty if it does."""
     has: str = ""
-    """How the grammar has it, where the parser takes it; empty where it has not."""
+    """How the grammar accepts it, if the parser does; empty if not."""
 
     @property
     def agree(self) -> bool:
@@ -300,7 +306,7 @@ class Judgement(NamedTuple):
 
 
 def judged(name: str, text: str, tools: list[Any] | None) -> Judgement:
-    """What parser and grammar say. Without tools the grammar is that of tools with just these names and keys."""
+    """The decisions of parser and grammar. Without tools, the grammar is that of tools with just these names and keys."""
     try:
         read = strictly_read(get(name), text, tools)
         if read.reasoning:
@@ -412,7 +418,7 @@ _PIECES = (
 
 
 def written_and_mutated(name: str, variant: str, random: Random, written: int, mutations: int) -> Iterator[str]:
-    """Calls as the variant writes them, and each of these texts with one thing changed in so many ways."""
+    """Calls as the variant writes them, and each of these texts with one change, in so many ways."""
     for _ in range(written):
         try:
             text = write(spelling(name, variant), some_calls(random), TOOLS)
@@ -427,7 +433,7 @@ def written_and_mutated(name: str, variant: str, random: Random, written: int, m
 
 
 def sentences(format: ToolCallFormat, tools: list[Any]) -> st.SearchStrategy[str]:
-    """Answers that the grammar has, in which the calls begin at once or behind a reasoning block."""
+    """Outputs that the grammar accepts, in which the calls begin immediately or after a reasoning block."""
     made = plain_lark(answer_grammar(format, tools, choice="required").rules)
     pieces = st.sampled_from([*_PIECES, *marks(format.name), *(mark[:-1] for mark in marks(format.name) if mark[1:])])
     texts = st.lists(pieces | st.characters(codec="utf-8"), max_size=6).map("".join)
@@ -436,7 +442,7 @@ def sentences(format: ToolCallFormat, tools: list[Any]) -> st.SearchStrategy[str
 
 
 def _texts_of(terminal: Terminal, texts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Texts of a terminal; of a raw text those that look like what may not stand in it."""
+    """Texts of a terminal; for a raw text, those that look like what it must not contain."""
     whole, node = re.compile(terminal.pattern), terminal.node
     if not isinstance(node, RawText):
         return st.from_regex(whole, fullmatch=True, alphabet=st.characters(codec="utf-8"))

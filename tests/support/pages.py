@@ -1,8 +1,8 @@
-"""The pages that a person reads, README and `docs/`: what stands in their code blocks, and what should stand there.
+"""The pages that a person reads, README and `docs/`: the content of their code blocks, and the expected content.
 
-`as_it_is(page)` is a page with every output as it is now: of a command behind `<!-- output of: toolfmt … -->`, of
-Python behind `<!-- output of the Python above -->`, and each table of figures (`benchmarks/page.py`) behind
-`<!-- table: NAME -->`. `command_lines` and `command_problem` are for commands that cannot be run here. Knows no test.
+`as_it_is(page)` is a page with every current output: of a command after `<!-- output of: toolfmt … -->`, of Python
+after `<!-- output of the Python above -->`, and each table of figures (`benchmarks/page.py`) after `<!-- table: NAME
+-->`. `command_lines` and `command_problem` are for commands that cannot be run here. Contains no test.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def blocks(text: str) -> Iterator[tuple[str, str, str]]:
 
 def command_lines(text: str) -> Iterator[str]:
     """Every command line of toolfmt in a page: in its blocks, at a prompt or alone, and within its sentences, which may
-    name an option without a value."""
+    name an option without a value.
+    """
     for _, language, block in blocks(text):
         if language in {"", "console", "text", "sh", "bash"}:
             joined = block.replace("\\\n", " ")
@@ -120,8 +121,9 @@ def arguments_of(line: str) -> Iterator[list[str]]:
 
 
 def command_problem(arguments: list[str]) -> str | None:
-    """What toolfmt would say of a command line without looking at its files: a command or an option that is not there,
-    an option without its value, a value that is none of its choices. Words in capitals stand for anything."""
+    """The error that toolfmt would report for a command line without reading its files: an unknown command or option,
+    an option without its value, an invalid choice. Words in capitals match anything.
+    """
     command: click.Command = main
     context = click.Context(main, info_name="toolfmt")
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):

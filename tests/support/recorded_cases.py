@@ -1,7 +1,7 @@
-"""What the tests and a benchmark over recorded answers share: the cases of `../shared/cases`, read and compared.
+"""Shared by the tests and a benchmark of recorded outputs: the cases of `../shared/cases`, read and compared.
 
-Nothing here is expected of this design alone: the cases are other programs' and real models'. Each list is empty where
-that folder is not beside the checkout.
+Nothing here is specific to this design: the cases are other programs' and real models'. Each list is empty if that
+folder is not next to the checkout.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def cases(file: str) -> list[Any]:
 
 
 def read(case: Any, text: str = "output") -> Message:
-    """A case's answer, read in its format with its tools."""
+    """A case's output, read in its format with its tools."""
     return toolfmt.parse(case[text], case["format"], tools=case["tools"], prefix=case.get("prefix", ""))
 
 
@@ -37,7 +37,7 @@ def without_whitespace(text: str | None) -> str:
 
 
 def server_outcome(case: Any, message: Message) -> tuple[Any, Any]:
-    """What a case of the server's asserts, and what came out of it; what it leaves open (null) is left out of both."""
+    """The expectation of a case of the server, and the result; what it leaves open (null) is left out of both."""
     expectations = case["expect"]
     expected: list[Any] = []
     actual: list[Any] = []
@@ -55,7 +55,7 @@ def server_outcome(case: Any, message: Message) -> tuple[Any, Any]:
 
 
 def went(case: Any, message: Message) -> str:
-    """What became of an answer whose calls are known, in a word or two."""
+    """The outcome of an output whose calls are known, in a word or two."""
     calls, known = calls_of(message), case["calls"]
     if calls == known:
         return "read"

@@ -41,7 +41,7 @@ BAD = HOSTILE + UNSEEN
 
 
 def filled(report: Report) -> Report:
-    """The report with something in every chapter, all of it as a hostile model directory could have it."""
+    """The report with something in every section, all of it as a hostile model directory could have it."""
     answers = {"one_thing": Answer("yes", BAD, 3), "another": Answer("error", BAD), "third": Answer("no", "n" * 500)}
     sections = replace(
         report.sections,
@@ -117,7 +117,7 @@ class Page(HTMLParser):
             self.headings[-1] = tag, text + data
 
 
-# The lowest contrast of any text to the nearest ground that is painted behind it.
+# The lowest contrast of any text to the nearest background color.
 LOWEST_CONTRAST = """
 (() => {
   const channels = colour => colour.match(/[\\d.]+/g).map(Number);

@@ -1,8 +1,8 @@
-"""The picture in README: what `toolfmt inspect` says of a model of the corpus, in its colours, as SVG.
+"""The picture in README: the report of `toolfmt inspect` on a model of the corpus, in its colors, as SVG.
 
 `picture()` is its text, made from a run; `python tests/repository/test_readme.py --update` writes it to `PICTURE`. It
-loads nothing: rich's own frame names fonts of a network, this one takes what monospaced font there is. Its background
-is its own, so that it reads the same on a light page and on a dark one.
+loads nothing: rich's own frame names web fonts, this one uses any available monospaced font. It has its own background,
+so that it reads the same on a light page and on a dark one.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def picture() -> str:
 
 
 def words(svg: str) -> list[str]:
-    """The lines that a picture shows, without blanks."""
+    """The lines that a picture shows, without whitespace."""
     lines: dict[float, dict[float, str]] = {}
     for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
         lines.setdefault(float(text.attrib["y"]), {})[float(text.attrib["x"])] = text.text or ""

@@ -1,4 +1,4 @@
-"""Answers that the tests of the adaptors for servers share: the calls of every format, written by its own writer."""
+"""Outputs that the tests of the server adapters share: the calls of every format, written by its own writer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def pieces(text: str, size: int = 3) -> list[str]:
 
 
 def cut_places(text: str) -> list[int]:
-    """Where an answer may be cut: at every fifth character, and at each of the last ones, where closers stand."""
+    """Where an output may be cut: at every fifth character, and at each of the last ones, where end markers are."""
     return [end for end in range(1, len(text)) if end % 5 == 0 or end > len(text) - 20]
 
 

@@ -1,8 +1,8 @@
-"""The smallest stand-ins for what the adaptors take from vLLM and SGLang, by the packages' own names.
+"""The smallest stand-ins for what the adapters use from vLLM and SGLang, with the packages' own names.
 
-They are here for the adaptors' own logic on machines without the packages: base classes with the fields that a server
-reads, a registry, and the values that are handed out, which take no field that the real ones do not have. How a server
-uses a parser is not to be learnt from them; `python -m benchmarks.runtime_parsers` runs the packages themselves.
+They are here for the adapters' own logic on machines without the packages: base classes with the fields that a server
+reads, a registry, and the returned values, which have only fields that the real ones have. They do not show how a
+server uses a parser; `python -m benchmarks.runtime_parsers` runs the packages themselves.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ SGLANG: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def adaptor(name: str, placeholders: dict[str, dict[str, Any]]) -> Iterator[ModuleType]:
-    """An adaptor, imported beside the package that it serves, or beside the stand-ins where that is not installed."""
+    """An adapter, imported with the package that it serves, or with the stand-ins if that is not installed."""
     if find_spec(next(iter(placeholders)).partition(".")[0]) is not None:
         yield import_module(name)
         return

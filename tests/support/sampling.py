@@ -1,9 +1,9 @@
-"""Which cases of a test the default run takes: all of a few, and of many a sample that stays the same.
+"""Which cases of a test the default run takes: all of a few, and of many a stable sample.
 
-A test whose cases are many has one case in `ONE_IN` of what is beyond `FEW`. Which these are is decided by a hash of
-the case's own name, so that it depends on no other case, no order and no machine; first come those that show something
-which none before them shows: a kind of case (what is before the first colon of its name, as format and topic of a case
-of the corpus), a value of one of several parameters, the engine of a format.
+A test with many cases has one case in `ONE_IN` of those beyond `FEW`. A hash of the case's own name decides, so that
+the choice depends on no other case, no order and no machine. Cases that show something new come first: a kind of case
+(the part before the first colon of its name, such as format and topic of a case of the corpus), a value of one of
+several parameters, the engine of a format.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ END_TO_END = {
     "integrations/test_mlx_trained_model.py",
     "repository/test_action.py",
     "repository/test_benchmarks_page.py",
-    "repository/test_example_server.py",  # the server of the examples, asked by the clients of four APIs
+    "repository/test_example_server.py",  # the server of the examples, called by the clients of four APIs
     "repository/test_other_systems.py",  # processes in which the platform is another one
     "repository/test_packaging.py",
     "repository/test_playground.py",  # a browser
@@ -56,7 +56,7 @@ def most_of(cases: int) -> int:
 
 
 def chosen(cases: Mapping[str, Sequence[Hashable]], most: int) -> list[str]:
-    """Return so many of the names; first those with an aspect that none before them has and several cases share."""
+    """Return so many of the names; first those with a new aspect that several cases share."""
     shared = Counter(aspect for shown in cases.values() for aspect in shown)
     taken, others, seen = list[str](), list[str](), set[Hashable]()
     for name in sorted(cases, key=_hash):

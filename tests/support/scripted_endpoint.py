@@ -1,4 +1,4 @@
-"""A chat endpoint on this machine that answers from a script, over real HTTP, and keeps what it was asked."""
+"""A local chat endpoint with scripted responses, over real HTTP, which records its requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Endpoint:
-    """`url` is the base that a client is given, `requests` the bodies of the requests, in their order."""
+    """`url` is the base URL for a client, `requests` the bodies of the requests, in their order."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -20,7 +20,7 @@ class Endpoint:
 
 @contextmanager
 def endpoint(completions: Iterable[Any]) -> Iterator[Endpoint]:
-    """An endpoint that answers each request with the next of these; behind the last with status 400."""
+    """An endpoint that returns the next of these for each request; after the last, status 400."""
     script = iter(completions)
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,7 +53,7 @@ def endpoint(completions: Iterable[Any]) -> Iterator[Endpoint]:
 
 
 def completion(message: dict[str, Any], finish_reason: str = "stop") -> dict[str, Any]:
-    """A chat completion that holds this message."""
+    """A chat completion that contains this message."""
     choice = {"index": 0, "message": {"role": "assistant", "content": None} | message, "finish_reason": finish_reason}
     return {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
 

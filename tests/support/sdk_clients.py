@@ -1,7 +1,7 @@
-"""What the protocols' own SDKs make of an answer: one function a client, streamed or not.
+"""What the protocols' own SDKs make of a response: one function per client, streamed or not.
 
-Each takes the address of a server, the model's name and whether to stream, and says what an application ends up with.
-Shared by the tests of the example server and `benchmarks/clients.py`.
+Each takes the address of a server, the model's name and whether to stream, and returns what an application ends up
+with. Shared by the tests of the example server and `benchmarks/clients.py`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from answer_scenarios import TOOLS, USER, Calls
 
 @dataclass
 class ClientResult:
-    """What a client ended up with. `calls` are those that an application would execute, `broken` calls whose arguments
-    are no JSON object: nothing can execute them."""
+    """What a client ended up with. `calls` are those that an application would execute, `broken` are calls whose
+    arguments are not a JSON object: nothing can execute them.
+    """
 
     content: str
     reasoning: str
@@ -30,7 +31,7 @@ class ClientResult:
 def client_result(
     content: str | None, reasoning: str | None, calls: Iterable[tuple[str, Any]], ended: str | None
 ) -> ClientResult:
-    """With arguments as objects, or as the text that a client hands out."""
+    """With arguments as objects, or as the text that a client returns."""
     answer = ClientResult(content or "", reasoning or "", [], ended or "")
     for name, arguments in calls:
         try:
@@ -42,7 +43,7 @@ def client_result(
     return answer
 
 
-@cache  # what making one takes is mostly what its certificates take
+@cache  # most of its construction time is spent on certificates
 def _openai(base: str) -> Any:
     from openai import OpenAI
 
@@ -130,7 +131,7 @@ def ollama(base: str, name: str, stream: bool) -> ClientResult:
 
 Client = Callable[[str, str, bool], ClientResult]
 CLIENTS: dict[str, tuple[Client, dict[str, str]]] = {
-    # with how an answer ends there: by itself, with calls, cut
+    # with the end of its response: by itself, with calls, truncated
     "openai chat": (openai_chat, {"stop": "stop", "calls": "tool_calls", "length": "length"}),
     "openai responses": (openai_responses, {"stop": "completed", "calls": "completed", "length": "incomplete"}),
     "anthropic": (anthropic, {"stop": "end_turn", "calls": "tool_use", "length": "max_tokens"}),

@@ -1,4 +1,4 @@
-"""What a page of the documentation holds, read as HTML: its links, what it loads, its headings."""
+"""The content of a documentation page, read as HTML: its links, what it loads, its headings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CSS_URL = re.compile(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""")
 
 @dataclass
 class Page:
-    """What one page holds; `pictures` are those without words, `styles` all that is CSS."""
+    """The content of one page; `pictures` are those without text, `styles` all CSS."""
 
     language: str = ""
     title: str = ""

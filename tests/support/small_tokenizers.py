@@ -1,5 +1,5 @@
 """Tokenizers of every kind that models come with, trained here, and the vocabularies of models that other packages
-carry, where these are installed (`pip install --no-deps litellm mistral-common`).
+carry, if these are installed (`pip install --no-deps litellm mistral-common`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _with_tokens(tokenizer: Tokenizer, **flags: bool) -> Tokenizer:
 
 @cache
 def by_bytes(*, prefixed: bool = False, lower: bool = False, stripping: bool = False) -> Tokenizer:
-    """As GPT-2's descendants cut; with a blank before each text, in small letters, with tokens that take blanks."""
+    """As GPT-2's descendants split; with a space before each text, in lower case, with tokens that absorb spaces."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Lowercase() if lower else None
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefixed)
@@ -48,7 +48,7 @@ def by_bytes(*, prefixed: bool = False, lower: bool = False, stripping: bool = F
 
 @cache
 def by_pieces(scheme: str) -> Tokenizer:
-    """As SentencePiece cuts, where the markers are pieces of the vocabulary that a text is most easily cut into."""
+    """As SentencePiece splits, if the markers are pieces of the vocabulary that a text is most easily split into."""
     known = sorted({character for text in _TRAINED_ON for character in text if not character.isspace()} | set("_·"))
     pieces = [("<unk>", 0.0), *((text, 0.0) for text in (*SPECIAL, *OTHERS)), ("▁", -3.0), ("\n", -4.0)]
     pieces += [(character, -5.0) for character in known] + [("▁the", -4.0), ("er", -6.0), ("<|", -6.0), ("im_", -6.0)]
@@ -60,7 +60,7 @@ def by_pieces(scheme: str) -> Tokenizer:
 
 
 class Plain:
-    """A tokenizer that tells no more than ids, and which tokens were added."""
+    """A tokenizer that exposes only ids, and which tokens were added."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer

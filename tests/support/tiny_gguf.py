@@ -34,13 +34,13 @@ _NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4
 
 
 def markers(but: Collection[str]) -> list[str]:
-    """The markers of all formats that most tokenizers hold as control tokens: what stands between angle brackets."""
+    """The markers of all formats that most tokenizers have as control tokens: those in angle brackets."""
     marks = {mark for format in FORMATS for mark in format.markers.in_answers if _IN_BRACKETS.fullmatch(mark)}
     return sorted(marks.difference(but))
 
 
 def written(directory: Path, file: Path, control: Collection[str] = ()) -> Path:
-    """The file, written of what the directory holds; `control` are added tokens that are control tokens in it."""
+    """The file, written from the content of the directory; `control` are added tokens that are control tokens in it."""
     gguf: Any = importlib.import_module("gguf")
     numpy: Any = importlib.import_module("numpy")
     config = json.loads((directory / "config.json").read_text("utf-8"))

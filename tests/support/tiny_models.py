@@ -1,10 +1,9 @@
-"""Model directories of some 300 KB that answer as they are told to: real runtimes generate from them, token by token.
+"""Model directories of some 300 KB with scripted outputs: real runtimes generate from them, token by token.
 
-`build` trains a Qwen3-shaped model on the CPU, in seconds, until it knows its answers to its prompts by heart. `recite`
-makes one without training, which says one answer, of any length, to every prompt; `untrained` one that has learnt
-nothing and says what comes. The directories load in mlx-lm and in
-transformers. Needs mlx, mlx-lm and transformers; a test module that imports this one says so first
-(`pytest.importorskip`).
+`build` trains a Qwen3-shaped model on the CPU, in seconds, until it knows its outputs for its prompts by heart.
+`recite` makes one without training, which generates one output, of any length, for every prompt; `untrained` makes one
+with random weights. The directories load in mlx-lm and in transformers. Needs mlx, mlx-lm and transformers; a test
+module that imports this one first calls `pytest.importorskip`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ TEMPLATE = """\
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
 """
-"""A template in the manner of Qwen3, of few tokens: each takes time to learn."""
+"""A template like Qwen3's, with few tokens: each takes time to learn."""
 _LEARNT, _SURE = 0.02, 0.2
 """Losses: of all tokens together, and of the one that is known least, which has four fifths of the probability."""
 
@@ -52,12 +51,12 @@ def build(
     steps: int = 400,
     **variables: Any,
 ) -> Path:
-    """A model directory with this template, whose model says `answer` and `end` to `messages` and `tools`; and to other
-    messages what `later` says, pairs of both.
+    """A model directory with this template, whose model generates `answer` and `end` for `messages` and `tools`; and
+    for other messages what `later` lists, pairs of both.
 
     `special` are control tokens, which a detokenizer may drop, `added` are tokens like any other that are one piece;
-    `end` and the padding are control tokens in any case. `variables` are the template's. Other prompts are answered
-    somehow. Raises `AssertionError` where the answer was not learnt within `steps`.
+    `end` and the padding are control tokens in any case. `variables` are the template's. Outputs for other prompts are
+    arbitrary. Raises `AssertionError` if the output was not learned within `steps`.
     """
     directory.mkdir(parents=True, exist_ok=True)
     template_options = {"tools": tools, "add_generation_prompt": True, **variables}
@@ -81,10 +80,10 @@ def build(
 def recite(
     directory: Path, *, template: str, answer: str, end: str = "<|im_end|>", special: Iterable[str] = ()
 ) -> Path:
-    """A model directory with this template, whose model says `answer` and `end` to every prompt.
+    """A model directory with this template, whose model generates `answer` and `end` for every prompt.
 
-    Nothing is learnt: the answer is cut into pieces that are all different, each is a token, and each leads to the
-    next; every other token leads to the first. The pieces are two characters and longer, longer where much was said.
+    Nothing is learned: the output is split into pieces that are all different, each is a token, and each leads to the
+    next; every other token leads to the first. The pieces have two characters or more, and more for a long output.
     """
     directory.mkdir(parents=True, exist_ok=True)
     pieces = _different_pieces(answer)
@@ -100,7 +99,7 @@ def recite(
         weights[adding] = mx.zeros_like(weights[adding])
     directions = mx.random.normal((len(chain), config["hidden_size"]))
     directions /= mx.linalg.norm(directions, axis=1, keepdims=True)
-    # The last direction is that of all tokens that are not in the answer.
+    # The last direction is that of all tokens that are not in the output.
     embeddings = mx.repeat(directions[-1:], config["vocab_size"], axis=0)
     embeddings[mx.array(chain[:-1])] = directions[:-1]
     follows = mx.zeros_like(embeddings)
@@ -111,7 +110,7 @@ def recite(
 
 
 def untrained(directory: Path, *, template: str, end: str = "<|im_end|>", special: Iterable[str] = ()) -> Path:
-    """A model directory with this template, whose model has learnt nothing; it tells of more tokens than there are."""
+    """A model directory with this template, whose model is untrained; it declares more tokens than there are."""
     directory.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer([template], template, end, special, ())
     tokenizer.save_pretrained(directory)
@@ -141,7 +140,7 @@ def _different_pieces(text: str) -> list[str]:
 
 
 def _tokenizer(learnt: list[str], template: str, end: str, special: Iterable[str], added: Iterable[str]) -> Any:
-    """One that cuts the text into some pieces: fewer tokens are learnt faster, and an answer still comes in many."""
+    """A tokenizer that splits the text into some pieces: fewer tokens are learned faster, and an output still has many."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     pieces = Tokenizer(models.BPE())
@@ -191,7 +190,7 @@ def _model(config: Mapping[str, Any]) -> Any:
 
 
 def _train(model: Any, learnt: Sequence[tuple[list[int], list[int]]], steps: int) -> None:
-    """Train until the model is sure of every token of what it is to say, prompt by prompt."""
+    """Train until the model is sure of every token of its output, prompt by prompt."""
     examples = [(mx.array([prompt + answer]), len(prompt) - 1) for prompt, answer in learnt]
 
     def losses(model: Any) -> Any:

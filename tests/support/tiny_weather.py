@@ -1,4 +1,4 @@
-"""A tiny model that asks for the weather of two cities, and answers once it is told: the whole of a run, for real.
+"""A tiny model that asks for the weather of two cities, and responds to the results: a whole real run.
 
 Needs what `tiny_models` needs.
 """
@@ -41,7 +41,7 @@ def registry() -> toolfmt.ToolRegistry:
 
 
 def conversation() -> list[dict[str, Any]]:
-    """What a run comes to: the question, two calls, their results, the answer."""
+    """The messages of a run: the question, two calls, their results, the response."""
     ids = [f"call_{number}" for number in range(len(CITIES))]
     calls = [toolfmt.ToolCall(id, "get_weather", f'{{"city": "{city}"}}') for id, city in zip(ids, CITIES, strict=True)]
     results = [

@@ -72,7 +72,7 @@ def model_of(text: str) -> Model:
 
 
 def through_transformers(template: str, request: Mapping[str, Any]) -> str:
-    """As `apply_chat_template` hands a request to the template: without keys that hold null."""
+    """As `apply_chat_template` passes a request to the template: without keys that contain null."""
     fields = dict(request)
     messages = [
         {key: value for key, value in message.items() if value is not None} for message in fields.pop("messages")

@@ -1,4 +1,4 @@
-"""How conditions came out, also in renders that do not count as tests of them."""
+"""The results of conditions, also in renders that do not count as tests of them."""
 
 from __future__ import annotations
 

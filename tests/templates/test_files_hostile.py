@@ -275,7 +275,7 @@ def test_a_failed_write_to_standard_error_gives_status_2(arguments: list[str]) -
             timeout=300,
         )
     assert done.returncode == 2
-    if arguments[0] == "parse":  # what is not told stops nothing else
+    if arguments[0] == "parse":  # what is not reported stops nothing else
         assert json.loads(done.stdout.decode().splitlines()[-1])["type"] == "content"
 
 

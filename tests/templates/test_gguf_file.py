@@ -349,7 +349,7 @@ def test_a_missing_package_is_one_clear_line(tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_package_still_reads_files_in_the_steps_that_are_replaced() -> None:
-    """If one of these goes, lists are read one by one again and all tensors with them."""
+    """If one of these is removed, lists are read one by one again, and all tensors with them."""
     replaced = ("_get_str", "_build_fields", "_get_field_parts", "_build_tensor_info", "_build_tensors")
     assert [name for name in replaced if not hasattr(gguf.GGUFReader, name)] == []
 

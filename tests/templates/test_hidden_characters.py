@@ -1,4 +1,4 @@
-"""Characters that nobody sees in a template's source are found, and those that belong to a script are not."""
+"""Invisible characters in a template's source are found, and those that belong to a script are not."""
 
 from __future__ import annotations
 

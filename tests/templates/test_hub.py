@@ -1,4 +1,4 @@
-"""Repository ids: what the hub cache holds, and what is fetched. The hub is a server in this process (HF_ENDPOINT)."""
+"""Repository ids: what the hub cache contains, and what is fetched. The hub is a server in this process (HF_ENDPOINT)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FILES = {"config.json": '{"model_type": "qwen3"}', "chat_template.jinja": TEMPLA
 
 
 class Hub(ThreadingHTTPServer):
-    """A hub with public repositories (`{id: {file: text}}`), a gated one, and a list of the files that were asked for.
+    """A hub with public repositories (`{id: {file: text}}`), a gated one, and a list of the requested files.
 
-    The paths and headers are those that huggingface_hub asks for and reads (its hf_api.py and file_download.py).
+    The paths and headers are those that huggingface_hub requests and reads (its hf_api.py and file_download.py).
     """
 
     daemon_threads = True
@@ -97,7 +97,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
     return tmp_path / "hub"
 
 
@@ -250,7 +250,7 @@ def test_a_repository_of_one_gguf_file(folder: Path) -> None:
 
 def test_a_snapshot_without_a_template_may_be_a_part_of_the_repository(folder: Path) -> None:
     kept(folder, "org/name", {"config.json": FILES["config.json"]})
-    files = load_files("org/name")  # the hub does not answer
+    files = load_files("org/name")  # the hub does not respond
     assert files.reason(True) == (
         "neither chat_template.jinja, additional_chat_templates/, tokenizer_config.json nor chat_template.json holds a "
         "chat template in the part of the repository that the hub cache has"
@@ -265,7 +265,7 @@ def test_the_small_text_files_are_fetched_and_nothing_else(
 ) -> None:
     wanted = FILES | {
         "tokenizer_config.json": '{"a": 1}',
-        "tokenizer.json": '{"b": 1}',  # files alike are fetched once
+        "tokenizer.json": '{"b": 1}',  # identical files are fetched once
         "generation_config.json": '{"c": 1}',
         "additional_chat_templates/tool_use.jinja": "with tools",
     }

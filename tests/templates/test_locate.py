@@ -1,4 +1,4 @@
-"""Any place a model lives: a template alone, a directory of GGUF files, a folder of models."""
+"""Any path of a model: a template alone, a directory of GGUF files, a folder of models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from toolfmt.templates import (
 
 
 def made(folder: Path, *names: str) -> Path:
-    """Files of these names: model files that are read hold what they have to, others nothing."""
+    """Files of these names: model files have the required content, others are empty."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("{}" if name.endswith(".json") else "", "utf-8")
@@ -451,7 +451,7 @@ def test_a_place_outside_the_cache_is_called_by_its_last_part(tmp_path: Path, mo
     assert place_name(f"models--gpt2/snapshots/{MAIN}") == f"gpt2@{MAIN}"
 
 
-# Values that nobody expects
+# Unexpected values
 
 
 def test_values_of_an_unexpected_type_are_a_finding(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What stands in a model's place and is no plain file of it: links that lead out, pipes, devices, files that wait."""
+"""Model paths that are not plain files: links that lead out, pipes, devices, files that block."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_gguf_file_may_be_a_link_where_it_is_named_alone(tmp_path: Path) -> No
     [
         ("/proc/self/environ", "leads out"),
         ("/etc/passwd", "leads out"),
-        ("/proc/kmsg", ""),  # root may open it, and waits for ever if it reads
+        ("/proc/kmsg", ""),  # root may open it, and waits forever if it reads
         ("/dev/zero", "not a file"),
         ("/dev/tty", "not a file"),
         ("/", "not a file"),

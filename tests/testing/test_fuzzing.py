@@ -1,4 +1,4 @@
-"""`toolfmt dev fuzz`: faults are found, told apart, made smaller and told; what hangs or dies is a fault of its own."""
+"""`toolfmt dev fuzz`: bugs are found, distinguished, minimized and reported; a hang or a crash is a separate bug."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_defect_is_a_case_that_the_corpus_can_read(tmp_path: Path) -> None:
 
 
 def test_what_is_shrunk_is_written_again() -> None:
-    """A parser that loses every call with a line feed in a string: one call with one such string is left."""
+    """A parser that loses every call with a line feed in a string: one call with one such string remains."""
 
     def make_parser(tools: Any) -> Any:
         def read(text: str) -> dict[str, Any]:
@@ -333,7 +333,7 @@ def test_a_command_that_fails_is_a_defect(code: str, invariant: str, kind: str) 
 @pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
 @pytest.mark.parametrize("last", ["time.sleep(60)", "print('[]')"])
 def test_what_a_command_started_ends_with_it(tmp_path: Path, last: str) -> None:
-    """Whether it is ended for its time or ends by itself; and nobody waits for the pipe that its child holds."""
+    """Whether it is ended for its time or ends by itself; and nothing waits for the pipe that its child holds."""
     file = tmp_path / "pid"
     child = (
         "import subprocess, sys, time; one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
@@ -348,7 +348,7 @@ def test_what_a_command_started_ends_with_it(tmp_path: Path, last: str) -> None:
 
 
 def ended(process: int) -> bool:
-    """Whether a process ends within seconds: a killed orphan is there until somebody reaps it."""
+    """Whether a process ends within seconds: a killed orphan exists until it is reaped."""
     for _ in range(100):
         try:
             os.kill(process, 0)

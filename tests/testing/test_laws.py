@@ -1,5 +1,6 @@
-"""The laws over anyone's parser: what keeps them passes, what breaks one is told with the answer, what came, and what
-should have."""
+"""The guarantees for anyone's parser: one that keeps them passes; a broken one is reported with the output, the actual
+and the expected events.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def ours(tools: Any = None) -> Parser:
 
 
 class FixedOutput:
-    """A parser that says these things at its end, and nothing before."""
+    """A parser that emits these events at its end, and nothing before."""
 
     def __init__(self, *events: Any) -> None:
         self.events = events
@@ -266,7 +267,7 @@ def test_the_writer_rejects_what_a_format_cannot_represent() -> None:
         toolfmt.testing.check_round_trip(ours, "glm4", [("f", {"</arg_key>": "x"})])
 
 
-# --- what was told
+# --- what was reported
 
 
 def test_offsets_count_where_they_are_there_and_never_go_back() -> None:
@@ -351,7 +352,7 @@ def test_the_strategies_alone_need_hypothesis_and_name_the_extra() -> None:
 def test_every_public_name_is_there() -> None:
     assert [name for name in toolfmt.testing.__all__ if not hasattr(toolfmt.testing, name)] == []
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        getattr(toolfmt.testing, "nothing")  # noqa: B009  the name is not there, as mypy sees too
+        getattr(toolfmt.testing, "nothing")  # noqa: B009  the name does not exist, as mypy sees too
 
 
 def test_the_fuzzing_page_lists_every_invariant_and_every_public_name() -> None:
@@ -460,7 +461,7 @@ def test_a_parser_that_ends_the_process_has_raised(error: type[BaseException]) -
 
 @pytest.mark.parametrize("check", [invariants.written, invariants.cut_short])
 def test_numbers_that_are_returned_as_values_are_compared_as_doubles(check: Callable[..., None]) -> None:
-    """9007199254740993 is 9007199254740992 to JSON.parse; as text it can be told as it stands."""
+    """9007199254740993 is 9007199254740992 to JSON.parse; as text it can be sent unchanged."""
     expected = invariants.Expected((("f", {"n": [2**53 + 1]}),))
     near, other = ({"n": [number]} for number in (2**53, 2**53 + 2**2))
     check(outcome_of_message({"tool_calls": [{"name": "f", "arguments": near}]}), expected)

@@ -1,7 +1,7 @@
-"""The adapters that put other projects' tool parsers under the fuzz kit: what they tell is what the parsers did.
+"""The adapters that put other projects' tool parsers under the fuzz kit: their events are what the parsers did.
 
-What needs no package is asked of every module, mlx-lm and transformers are always run, vLLM and SGLang where they are
-importable (`PYTHONPATH=DIR` with an unpacked wheel in DIR will do).
+What needs no package is checked for every module, mlx-lm and transformers are always run, vLLM and SGLang if they are
+importable (`PYTHONPATH=DIR` with an unpacked wheel in DIR is enough).
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def test_text_ends_a_call_that_is_whole() -> None:
 
 
 def test_results_have_the_same_shape_as_the_events_of_toolfmt() -> None:
-    """A whole call of an adapter is what the events of toolfmt's own parser are, but for where they stood."""
+    """A whole call of an adapter equals the events of toolfmt's own parser, except for the offsets."""
     ours = [event.to_dict() for event in Parser("json").feed(JSON_CALL) if not isinstance(event, Content)]
     theirs = list(event_dicts.whole_call(0, "get_time", "{}"))
     assert [{**event, "span": None, "tolerated": None} for event in theirs] == [
@@ -232,7 +232,7 @@ def test_a_plain_call_is_read(factory: claims.Factory) -> None:
 
 @pytest.mark.parametrize("factory", [for_mlx_lm.factories()["gemma4"], for_transformers.factories()["gemma4_whole"]])
 def test_the_fuzz_kit_takes_a_factory_and_finds_what_is_listed(factory: claims.Factory) -> None:
-    """Both readers lose a call with an object whose key is no word (docs/faults.md)."""
+    """Both parsers lose a call with an object whose key is not a word (docs/faults.md)."""
     pytest.importorskip({"mlx-lm": "mlx_lm"}.get(factory.package, factory.package))
     outcome = read(factory, write("gemma4", CALLS, TOOLS), TOOLS)
     assert (values(outcome.calls), outcome.placed) == (CALLS, False)
@@ -299,7 +299,7 @@ class TestTransformers:
             events_of(for_transformers.qwen2(TOOLS), "<tool_call>\n{]</tool_call>x")
 
 
-# --- vLLM and SGLang, where they are
+# --- vLLM and SGLang, if present
 
 
 @pytest.mark.parametrize("name", ["hermes", "hermes_whole", "glm45", "glm47", "qwen3_coder_whole", "deepseek_v4"])
