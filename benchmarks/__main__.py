@@ -1,13 +1,14 @@
-"""What the README claims, measured: calls of real templates, situations, speed; beside every runtime that is installed.
+"""The claims of the README, measured: calls of real templates, situations, speed; next to every runtime that is
+installed.
 
     python -m benchmarks [--quick] [--only read-back|situations|speed]… [--results FILE] [--page FILE]
 
 Writes the figures into FILE (`benchmarks/results.json`) and the page made of them (`docs/benchmarks.md`), with the date
 and all versions; both are only written once everything is measured. `--only` measures some parts and keeps the others'
-figures. `--quick` takes every tenth template and every seventh format, once, some minutes in all: for a look, into
-files of its own. The whole takes about half an hour of one core.
+figures. `--quick` takes every tenth template and every seventh format, once, some minutes in total: for a first look,
+into separate files. A full run takes about half an hour of one core.
 
-toolfmt needs its extra `test`. mlx-lm and transformers come with that; vLLM and SGLang are taken where they can be
+toolfmt needs its extra `test`, which includes mlx-lm and transformers. vLLM and SGLang are measured if they can be
 imported: installed, or unpacked wheels in PYTHONPATH with what their parsers import (`benchmarks/runtime_parsers.py`).
 """
 
@@ -32,7 +33,7 @@ from toolfmt.formats import ToolCallFormat, formats
 EVERY_TEMPLATE, EVERY_FORMAT = 10, 7
 """What `--quick` takes."""
 OTHERS_EVERY = 6
-"""Of so many formats one is timed with transformers, vLLM and SGLang: on all of them that alone would take an hour."""
+"""One of so many formats is timed with transformers, vLLM and SGLang: all of them would take an hour."""
 
 
 def read_back(quick: bool) -> dict[str, Any]:
@@ -104,7 +105,7 @@ def where_and_when() -> dict[str, str]:
 
 
 def _kept(file: Path) -> dict[str, Any]:
-    """The figures in a file; raises `ValueError` where it holds none."""
+    """The figures in a file; raises `ValueError` if it contains none."""
     try:
         figures = json.loads(file.read_text(encoding="utf-8"))
     except RecursionError:
@@ -126,7 +127,7 @@ def main() -> None:
     same = options.results.resolve() == page.RESULTS.resolve() or options.page.resolve() == page.PAGE.resolve()
     if options.quick and same:
         arguments.error("a sample is not the project's page: give --results FILE and --page FILE")
-    for file in (options.results, options.page):  # before half an hour of measuring, not behind it
+    for file in (options.results, options.page):  # before half an hour of measuring, not after it
         if not file.parent.is_dir() or file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
             arguments.error(f"{file} cannot be written: name a file in a folder that is there and can be written into")
     logging.disable(logging.CRITICAL)

@@ -1,10 +1,10 @@
-"""Templates written to hang or to fill the memory: how long an inspection takes to say so, and what it needs.
+"""Templates written to hang or to fill the memory: how long an inspection takes to report it, and what it needs.
 
     python -m benchmarks.attacks [NAME …]
 
-Every kind that the field knows (jinja2's own escapes aside, which the sandbox stops), inspected one after the other by
-one worker with the limits that `toolfmt inspect` uses, and an honest template after each. Printed: the seconds from the
-question to the report, the most memory the worker had, the limit that was hit; at the end the most this process had.
+Every known kind (except jinja2's own escapes, which the sandbox stops), inspected one after the other by one worker
+with the limits that `toolfmt inspect` uses, and an honest template after each. Prints the seconds from the request to
+the report, the peak memory of the worker, and the limit that was hit; at the end the peak memory of this process.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ ATTACKS: dict[str, str] = {
     + "{% if add_generation_prompt %}"
     + "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{% endif %}",
 }
-"""By name; the kinds are those that FIELD's list of classes names, most in more than one spelling."""
+"""By name; the kinds are those that FIELD's list of classes names, most in more than one form."""
 
 
 def files(source: str) -> ModelFiles:
@@ -110,7 +110,7 @@ def main() -> None:
 
 
 class _Peak:
-    """The most memory the shared worker has, looked at every few milliseconds (Linux)."""
+    """The peak memory of the shared worker, sampled every few milliseconds (Linux)."""
 
     def __init__(self) -> None:
         self._most, self._stop = 0, threading.Event()

@@ -1,14 +1,14 @@
-"""What ten clients make of the example server's answers: twelve scenarios, streamed or not, with calls whole or not.
+"""What ten clients make of the example server's responses: twelve scenarios, streamed or not, with calls whole or not.
 
     python -m benchmarks.clients [CLIENT …] [--show]
 
-A row counts the scenarios in which a client ended up with exactly what the events tell: content, reasoning (where the
-client has it at all), calls, how the answer ended (where it tells). `executable` are the calls that were cut or
-rejected and that an application would execute all the same: none may be where calls are whole. `streamed arguments` is
-what a server does that is asked to send arguments as they come (`--stream-arguments`); there an answer counts as equal
-where a cut call cannot be executed and a rejected one raises. `--show` prints every answer that is not equal. Clients
-that are not installed are named; litellm needs `openai<3` (and `mcp`), hence an environment of its own. The exit status
-is 1 where a client gets anything but the events from whole calls.
+A row counts the scenarios in which a client ended up with exactly the content of the events: content, reasoning (if the
+client has it at all), calls, the stop reason (if the client exposes it). `executable` counts calls that were truncated
+or rejected but that an application would execute: with whole calls there must be none. `streamed arguments` is a server
+that sends arguments as they come (`--stream-arguments`); there a response counts as equal if a truncated call cannot be
+executed and a rejected one raises. `--show` prints every response that is not equal. Clients that are not installed are
+listed; litellm needs `openai<3` (and `mcp`), hence a separate environment. The exit status is 1 if a client gets
+anything but the events from whole calls.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks the network for prices
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # without this, it requests prices from the network
 
 from answer_scenarios import SCENARIOS, TOOLS, USER, scenarios, serving  # noqa: E402  # its folder is named above
-from sdk_clients import CLIENTS, Client, ClientResult, client_result  # noqa: E402  # likewise
+from sdk_clients import CLIENTS, Client, ClientResult, client_result  # noqa: E402   likewise
 
 CHAT_ENDS = CLIENTS["openai chat"][1]
 
@@ -151,7 +151,7 @@ def smolagents(base: str, name: str, stream: bool) -> ClientResult:
 
 @dataclass(frozen=True)
 class Row:
-    """A client: the package it is, how answers end there, and what it never tells."""
+    """A client: its package, its stop reasons, and what it never exposes."""
 
     package: str
     ask: Client
@@ -181,7 +181,7 @@ class Count:
 
 
 def expected(name: str, row: Row, whole: bool) -> ClientResult | None:
-    """What the events tell of a scenario; None where they tell an error."""
+    """The content of a scenario's events; None if they contain an error."""
     scenario = SCENARIOS[name]
     if not whole and name == "rejected":
         return None
@@ -193,7 +193,7 @@ def expected(name: str, row: Row, whole: bool) -> ClientResult | None:
 
 def counted(base: str, client: str, stream: bool, whole: bool, show: bool) -> Count:
     row, count = ROWS[client], Count()
-    whole = whole or not stream or row.ends is CLIENTS["ollama"][1]  # Ollama's protocol has whole calls alone
+    whole = whole or not stream or row.ends is CLIENTS["ollama"][1]  # Ollama's protocol has whole calls only
     for name, scenario in SCENARIOS.items():
         want = expected(name, row, whole)
         try:
@@ -203,7 +203,7 @@ def counted(base: str, client: str, stream: bool, whole: bool, show: bool) -> Co
             failed = ""
         except ModuleNotFoundError:
             raise
-        except Exception as error:  # noqa: BLE001  # what a client raises is its answer
+        except Exception as error:  # noqa: BLE001   what a client raises is its result
             got, failed = None, f"{type(error).__name__}: {error}"
         count.equal += got == want
         count.executable += got is not None and any(call not in scenario.calls for call in got.calls)

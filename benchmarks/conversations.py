@@ -1,7 +1,7 @@
-"""Conversations whose every text, argument and result is a word of its own, and two tools: what `delivery` renders.
+"""Conversations whose every text, argument and result is a unique word, and two tools: what `delivery` renders.
 
-A word that has to come out exactly once begins with `Zx` (numbers of an argument with 7043 or 7044), the key of a
-nested argument with `Kx`, a description in a definition with `Dx`. No template holds any of them. Data only.
+A word that must appear exactly once begins with `Zx` (numbers of an argument with 7043 or 7044), the key of a nested
+argument with `Kx`, a description in a definition with `Dx`. No template contains any of them. Data only.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ID = "call_{:024}"
 
 
 class Words:
-    """Words that are told apart: each call gives another."""
+    """Words that can be distinguished: each call returns another."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -88,7 +88,7 @@ def answer(text: Any, **more: Any) -> Message:
 
 
 def call(words: Words, number: int = 1, *, name: str = NOTE, arguments: Any = None, as_text: bool = False) -> Message:
-    """A call whose arguments are words, unless others are given."""
+    """A call whose arguments are words by default."""
     if arguments is None:
         arguments = {"to": words("to"), "subject": words("subject")} if name == NOTE else {}
     if as_text:
@@ -97,7 +97,7 @@ def call(words: Words, number: int = 1, *, name: str = NOTE, arguments: Any = No
 
 
 def calling(*calls: Message, **more: Any) -> Message:
-    """An assistant's turn with calls; its content is absent unless it is given."""
+    """An assistant's turn with calls; its content is absent by default."""
     return {"role": "assistant", **more, "tool_calls": list(calls)}
 
 
@@ -241,7 +241,7 @@ def _two_assistants(words: Words) -> Conversation:
 
 
 def _later(message: Callable[[Any], Message], *, last: bool = False) -> Callable[[Words], Conversation]:
-    """A message of another role between an answer and the next question, or behind the last question."""
+    """A message of another role between a response and the next question, or after the last question."""
 
     def made(words: Words) -> Conversation:
         first = [system(words("system")), user(words("user")), answer(words("answer"))]
@@ -393,7 +393,7 @@ def _anthropic(words: Words) -> tuple[Conversation, Conversation]:
 
 
 def _function_call(words: Words) -> tuple[Conversation, Conversation]:
-    """The older shape of Chat Completions: one `function_call`, and the role `function`."""
+    """The older form of Chat Completions: one `function_call`, and the role `function`."""
     expected = [user(words("user")), calling(call(words, as_text=True), content=None), result(words("result"))]
     older = expected[1]["tool_calls"][0]["function"]
     function_message = {"role": "function", "name": NOTE, "content": expected[2]["content"]}
@@ -429,11 +429,11 @@ READ: Mapping[str, Callable[[Words], tuple[Conversation, Conversation]]] = {
     "`function_call`": _function_call,
     "Responses items": _responses,
 }
-"""How messages in other shapes are made, with what is meant by them in that of Chat Completions."""
+"""How messages in other formats are made, with their equivalents in Chat Completions."""
 
 
 def conversations() -> dict[str, tuple[Conversation, Conversation]]:
-    """All of them, made anew: as they are given, and as they are meant."""
+    """Fresh copies of all of them: as passed, and as intended."""
     own = {name: made(Words()) for name, made in MADE.items()}
     return {
         **{name: (messages, messages) for name, messages in own.items()},

@@ -1,13 +1,13 @@
-"""Calls that lost a stretch of text: how many end with a value that holds another value's text.
+"""Calls that lost a stretch of text: how many end with a value that contains another value's text.
 
     python benchmarks/damaged_calls.py [FORMAT …] [--show N]
 
 Two calls with two string arguments each are written in every format. Then every single character outside the values is
-lost in turn, and every run of up to 24 characters behind each value; each text is read leniently and strictly, with
-and without tools. A row counts the readings, the ended calls with a merged value, those of them in strict reading, and
-those that nobody can see (`unseen`: between the values no whole tag, token or quote is left; see
-`toolfmt.testing.damaging`). `--show` prints so many merged readings of each format. The exit status is 1 if one was
-merged that can be seen.
+removed in turn, and every run of up to 24 characters after each value; each text is read leniently and strictly, with
+and without tools. A row counts the readings, the ended calls with a merged value, those of them in strict mode, and
+those that cannot be detected (`unseen`: no whole tag, token or quote remains between the values; see
+`toolfmt.testing.damaging`). `--show` prints so many merged readings of each format. The exit status is 1 if a
+detectable one was merged.
 """
 
 from __future__ import annotations

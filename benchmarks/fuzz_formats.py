@@ -1,15 +1,15 @@
-"""The fuzzer on our own parsers, for long: every format, drawn by chance or guided by what the parsers run through.
+"""A long run of the fuzzer on our own parsers: every format, random or guided by code coverage.
 
     python benchmarks/fuzz_formats.py [FORMAT …] [--minutes 60] [--seed 0]
     python benchmarks/fuzz_formats.py [FORMAT …] [--minutes 60] --guided [--corpus DIR]
 
-The first draws answers as `toolfmt dev fuzz` does, of all formats in turn, in all their ways of writing, and holds the
-parsers to every law. The second needs atheris (`pip install atheris`; 3.0.0 was tried, with Python 3.11): it
-instruments `toolfmt.formats`, and the bytes that libFuzzer makes stand for the choices that a seed makes else
-(`Bytes`), so that what reaches new code is varied further. `--corpus` keeps those bytes from run to run.
+The first draws outputs as `toolfmt dev fuzz` does, of all formats in turn, in all their ways of writing, and checks
+every guarantee of the parsers. The second needs atheris (`pip install atheris`; 3.0.0 was tried, with Python 3.11): it
+instruments `toolfmt.formats`, and the bytes that libFuzzer makes replace the choices of a seed (`Bytes`), so that what
+reaches new code is varied further. `--corpus` keeps those bytes from run to run.
 
-Each fault is printed once, shrunk, as a case for a corpus file; a line a minute tells how far it has come. The exit
-status is 1 where there is a fault.
+Each bug is printed once, minimized, as a case for a corpus file; a line per minute shows the progress. The exit status
+is 1 if there is a bug.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from random import Random
 from typing import Any
 
 _FIRST, _LONGEST = 300, 1024
-"""Answers that the guided search begins with, and the most bytes one is drawn from."""
+"""Outputs that the guided search begins with, and the most bytes one is drawn from."""
 
 
 class Bytes(Random):
@@ -47,7 +47,7 @@ class Bytes(Random):
 
 
 class Search:
-    """Answers of all formats tried on their own parsers, and each new fault printed, smaller."""
+    """Outputs of all formats tried on their own parsers, and each new bug printed, minimized."""
 
     def __init__(self, formats: list[str]) -> None:
         from toolfmt.formats import Parser
@@ -64,7 +64,7 @@ class Search:
         self.answers, self._started, self._reported = 0, time.monotonic(), 0.0
 
     def one(self, chance: Random) -> None:
-        """Draw an answer and try it."""
+        """Draw an output and try it."""
         from toolfmt.formats import get
         from toolfmt.testing.drawing import draw_answer, draw_pieces
         from toolfmt.testing.runner import broken_by
@@ -118,7 +118,7 @@ def by_chance(search: Search, seconds: float, seed: int) -> Iterator[None]:
 
 
 def guided(search: Search, seconds: float, corpus: str | None) -> None:
-    """Never comes back: libFuzzer ends the process."""
+    """Never returns: libFuzzer ends the process."""
     atheris: Any = import_module("atheris")
 
     def one(data: bytes) -> None:

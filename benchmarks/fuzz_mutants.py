@@ -2,13 +2,12 @@
 
     python benchmarks/fuzz_mutants.py [--seconds 30] [--seed 0] [--only N …]
 
-Each mutation changes one place in a copy of `toolfmt.formats` (the copy is a package of its own, `broken_N`, so that
-answers are drawn and judged by the code as it stands), as a slip of the hand would: a condition turned round, a bound
-off by one, a call left out. The copy's parser is then a target like anyone's, in a process of its own, and is tried
-with answers of the formats that use the changed code, until the first fault or for so many seconds. A row is a
-mutation: the law that broke, how many answers that took, and how long (the start of a process included). The copy
-without a mutation is tried first, and must show no fault. The last line counts; the exit status is 1 where a mutation
-was not caught.
+Each mutation changes one place in a copy of `toolfmt.formats` (the copy is a separate package, `broken_N`, so that
+outputs are drawn and judged by the original code), like a typical mistake: an inverted condition, an off-by-one bound,
+a missing call. The copy's parser is then a target like any other, in a separate process, and is tried with outputs of
+the formats that use the changed code, until the first failure or for so many seconds. A row is a mutation: the
+guarantee that broke, how many outputs that took, and how long (the start of a process included). The copy without a
+mutation is tried first, and must pass. The last line counts; the exit status is 1 if a mutation was not caught.
 """
 
 from __future__ import annotations
@@ -160,7 +159,7 @@ def broken_copy(folder: Path, number: int, mutation: Mutation) -> str:
 
 
 def caught(module: str, mutation: Mutation, seconds: float, seed: int) -> tuple[str, int, float]:
-    """How the mutation was caught (empty: it was not), with how many answers, and after how long; in all formats."""
+    """How the mutation was caught (empty: it was not), with how many outputs, and after how long; in all formats."""
     answers, started = 0, time.monotonic()
     for format in mutation.formats:
         with InProcessTarget(f"{module}:{format}", timeout=5) as target:

@@ -1,18 +1,19 @@
-"""Grammars of all formats in llguidance's hands: what is written, what is walked, what is broken, what is damaged.
+"""Grammars of all formats in llguidance: written, walked, broken and damaged texts.
 
     python benchmarks/grammar_walks.py [FORMAT …] [--choice auto] [--walks N] [--written N] [--broken N] [--damaged N]
 
 Every format and variant, its markers as control tokens and as text, with three tools. A row counts for a format, over
 its variants and both kinds of markers:
 - written: calls that `toolfmt.write` writes, of which the grammar accepts all;
-- walked: random walks under the mask, offered at every step what damages a text; strict reads them all, into calls that
-  jsonschema accepts, and nothing else (under `--choice auto`: text and such calls); `open` are those that did not come
-  to an end, and an empty mask would be a fault;
-- broken: calls that break a schema in one of eleven ways, damaged: texts with something lost or put in, of which the
-  grammar accepts none that strict refuses.
-Walks and damaged texts are N a format, written texts N and broken calls some 3 N for each of its variants and kinds.
-The exit status is 1 if there is a fault; three of a format are printed. Needs the extras `grammar` and `test`; 1,000
-walks a format take some ten minutes of one core.
+- walked: random walks under the mask, with damaging texts offered at every step; strict reads them all, into calls that
+  jsonschema accepts, and nothing else (under `--choice auto`: text and such calls); `open` are those that did not
+  terminate, and an empty mask would be a bug;
+- broken: calls that violate a schema in one of eleven ways, damaged: texts with something removed or inserted, of which
+  the grammar accepts none that strict rejects.
+
+Walks and damaged texts are N per format, written texts N and broken calls some 3 N for each of its variants and kinds.
+The exit status is 1 if there is a bug; three of a format are printed. Needs the extras `grammar` and `test`; 1,000
+walks per format take some ten minutes of one core.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Calls and texts that no derived format was read off or proven by: what `derived_formats` counts false derivations on.
+"""Calls and texts that no derived format was derived from or verified with: `derived_formats` counts false derivations
+on them.
 
-Different in kind from those of `toolfmt.inspect.format.derive.call_sets`: whole documents as values, words that
-notations mean something by, markers of other families, numbers at their ends, many calls at once. `excused` are words
-of the limits that tell a loss of this kind.
+Different in kind from those of `toolfmt.inspect.format.derive.call_sets`: whole documents as values, words with a
+meaning in some syntax, markers of other families, extreme numbers, many calls at once. `excused` are words of the
+limits that report a loss of this kind.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ TOOLS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class HeldBack:
-    """Calls of one turn. `excused`: words of limits that tell of a loss of this kind."""
+    """Calls of one turn. `excused`: words of limits that report a loss of this kind."""
 
     kind: str
     calls: tuple[Call, ...]

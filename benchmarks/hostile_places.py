@@ -1,12 +1,12 @@
-"""Places and templates made to leak or to hang: what `toolfmt inspect` makes of each, in how long, in how many bytes.
+"""Paths and templates made to leak or to hang: what `toolfmt inspect` makes of each, in how long, in how many bytes.
 
     python -m benchmarks.hostile_places [WORD …]
 
-`PLACES` are directories and files that lead elsewhere or never end, `ESCAPES` templates that reach for what is not
-theirs, `WAITING` templates that only a certain message wakes; with those of `benchmarks.attacks`, which take too much,
-they are some two hundred. Each is looked at by a command of its own whose environment holds a secret; a file beside the
-place holds another. Printed: the status, seconds, bytes of both outputs, what was said. It ends with status 1 where one
-took longer than the limits allow, printed a secret, or ended otherwise than a command ends.
+`PLACES` are directories and files that lead elsewhere or never end, `ESCAPES` templates that try to access what is not
+theirs, `WAITING` templates that only a certain message triggers; with those of `benchmarks.attacks`, which take too
+much, they are some two hundred. A separate command inspects each, in an environment that contains a secret; a file next
+to the path contains another. Prints the exit status, seconds, bytes of both outputs, and the message. The exit status
+is 1 if one took longer than the limits allow, printed a secret, or ended differently than a command ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from benchmarks.attacks import ATTACKS, HONEST
 
 SECRET = "Wz7secret-of-somebody-else"
-"""In the environment of the command, and in a file beside the place."""
+"""In the environment of the command, and in a file next to the path."""
 LONGEST_SECONDS, MOST_BYTES = 60.0, 3_000_000
 READ = (
     "config.json",
@@ -62,7 +62,7 @@ def _replaced(name: str, put: Callable[[Path], object]) -> Callable[[Path], Path
 
 
 def _honest(home: Path, without: str) -> Path:
-    """A model directory that is sound but for one file, which is still to be put there."""
+    """A model directory that is intact except for one file, which must still be written."""
     place = home / "model"
     (place / without).parent.mkdir(parents=True)
     if not without.endswith((".jinja", ".gguf")):
@@ -214,7 +214,7 @@ WAITING: dict[str, str] = {
     for name, attack in ATTACKS.items()
     if len(attack) < 2_000 and "{% macro" not in attack
 }
-"""Templates that are honest until a message is long: nothing that inspection asks wakes them, a prompt does."""
+"""Templates that are honest until a message is long: no probe of the inspection triggers them, a prompt does."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Outcome:
     printed: str
 
     def problems(self, allowed: tuple[int, ...]) -> list[str]:
-        """What must not be, in words."""
+        """What must not happen, described."""
         return [
             *(["a secret was printed"] if SECRET in self.printed or "root:x:" in self.printed else []),
             *(["it took too long"] if self.seconds > LONGEST_SECONDS else []),
@@ -237,7 +237,7 @@ class Outcome:
 
 
 def run(*arguments: str) -> Outcome:
-    """One command of toolfmt in an environment that holds the secret."""
+    """One command of toolfmt in an environment that contains the secret."""
     begin = time.perf_counter()
     try:
         done = subprocess.run(
@@ -254,13 +254,13 @@ def run(*arguments: str) -> Outcome:
 
 
 def with_secret(home: Path) -> Path:
-    """The folder with a file beside the place that a report must not show: a template and an object of JSON both."""
+    """The folder with a file next to the path that a report must not show: both a template and a JSON object."""
     (home / "secret").write_text(json.dumps({"model_type": SECRET, "chat_template": SECRET}), "utf-8")
     return home
 
 
 def looked_at(kind: str, name: str, home: Path) -> Outcome:
-    """What becomes of one of them, made in an empty folder."""
+    """The result of one of them, made in an empty folder."""
     with_secret(home)
     if kind == "place":
         return run("inspect", str(PLACES[name](home)), "--json")

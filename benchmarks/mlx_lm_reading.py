@@ -1,9 +1,9 @@
-"""mlx-lm beside toolfmt: the parser that it infers for a template, used on a text the way its server uses it.
+"""mlx-lm next to toolfmt: the parser that it infers for a template, used on a text the way its server uses it.
 
-`inferred` is None where mlx-lm finds no parser, or is not installed (`AVAILABLE`). Every doubt is decided for mlx-lm:
-the vocabulary, which a template alone does not bring, holds whatever the template and its prompt hold; a text ends at
-the end-of-sequence token; no reasoning block hides a call; a call that cannot be read leaves the others; arguments may
-come as an object or as JSON text. Nothing here raises on what its parsers do.
+`inferred` is None if mlx-lm finds no parser, or is not installed (`AVAILABLE`). Every doubt is decided in favor of
+mlx-lm: the vocabulary, which a template alone does not have, contains whatever the template and its prompt contain; a
+text ends at the end-of-sequence token; no reasoning block hides a call; a call that cannot be read leaves the others;
+arguments may be an object or JSON text. Nothing here raises on what its parsers do.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from toolfmt.testing.peers import for_mlx_lm
 from toolfmt.testing.peers.event_dicts import calls_of
 
 AVAILABLE = importlib.util.find_spec("mlx_lm") is not None
-_END_OF_SEQUENCE = "</s>"  # what the templates are given as eos_token, and Mistral's own
+_END_OF_SEQUENCE = "</s>"  # the eos_token of the templates, and Mistral's own
 
 
 @dataclass(frozen=True)
 class _Vocabulary:
-    """Every token that stands in a text: mlx-lm asks with `in` and nothing else."""
+    """Every token of a text: mlx-lm queries it only with `in`."""
 
     text: str
 
@@ -41,7 +41,7 @@ class MlxLmParser:
     _module: Any
 
     def read(self, pieces: Iterable[str], tools: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """The calls, as (name, arguments), of an answer that arrives in these pieces."""
+        """The calls, as (name, arguments), of an output that arrives in these chunks."""
         without_reasoning = for_mlx_lm.wrapper(self._module, {})
         reader = for_mlx_lm.MlxLmReader(self._module, without_reasoning, tools, dropped=Exception)
         events = [event for piece in pieces for event in reader.feed(piece)]
@@ -49,7 +49,7 @@ class MlxLmParser:
 
 
 def inferred(template: str, prompt: str) -> MlxLmParser | None:
-    """The parser that mlx-lm takes for a template that renders this prompt."""
+    """The parser that mlx-lm selects for a template that renders this prompt."""
     if not AVAILABLE:
         return None
     tokenizer = SimpleNamespace(chat_template=template, get_vocab=lambda: _Vocabulary(template + prompt))
@@ -61,12 +61,12 @@ def inferred(template: str, prompt: str) -> MlxLmParser | None:
 
 
 def until_the_end(text: str) -> str:
-    """What of a rendered turn a model would have written: its server never sees what follows the end token."""
+    """What a model would have written of a rendered turn: its server never sees what follows the end token."""
     return text.partition(_END_OF_SEQUENCE)[0]
 
 
 def _object(text: str) -> Any:
-    """The arguments as JSON; text that is none, inside or out, stays the text that it is."""
+    """The arguments as JSON; text that is not JSON, inside or out, is unchanged."""
     value: Any = text
     while isinstance(value, str):
         try:

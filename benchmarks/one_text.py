@@ -4,9 +4,9 @@
 
     python -m benchmarks.one_text SEED < NAMES-AND-SOURCES
 
-The keys of messages, calls and definitions are shuffled; arguments, and what stands in `parameters`, have an order that
-counts, so that they are shuffled only where `sort_properties=True` is given. `now` is fixed, but for one row that shows
-how many templates tell the day.
+The keys of messages, calls and definitions are shuffled. The order of arguments, and of what is in `parameters`,
+counts, so that they are shuffled only with `sort_properties=True`. `now` is fixed, except for one row that shows how
+many templates print the day.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def shuffled(value: Any, chance: random.Random, *, all_of_it: bool = False) -> A
 
 
 def child(seed: int) -> None:
-    """Renders what stands on standard input, and writes the digest of each prompt."""
+    """Renders standard input, and writes the digest of each prompt."""
     chance = random.Random(seed)
 
     class Today(datetime_module.datetime):
@@ -98,7 +98,7 @@ def spread(templates: Sequence[Template], most: int) -> Sequence[Template]:
 
 
 def report(templates: Sequence[Template], processes: int, at_once: int) -> int:
-    """Prints how many texts each request had; 1 where a request with a fixed time had more than one."""
+    """Prints how many texts each request had; returns 1 if a request with a fixed time had more than one."""
     with_clock = [template for template in templates if "strftime_now" in template.source]
     others = [template for template in templates if template not in with_clock]
     some = [*spread(with_clock, MOST // 3), *spread(others, MOST - MOST // 3)]

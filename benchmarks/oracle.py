@@ -1,16 +1,16 @@
-"""Grammars against parsers, both ways: sentences of the grammars are read strictly, what strict takes is looked up.
+"""Grammars against parsers, both ways: sentences of the grammars are read strictly, what strict accepts is looked up.
 
     python benchmarks/oracle.py [FORMAT …] [--sentences N] [--written N] [--mutations N] [--seed S] [--show N]
 
-Of every way in which a format writes calls (its own and its variants) hypothesis' `from_lark` makes sentences of the
+For every way in which a format writes calls (its own and its variants), hypothesis' `from_lark` makes sentences of the
 plain Lark grammar, with markers of the format in every raw text; the strict parser must read each into calls that the
-schemas allow (but for the variants in `NOTED_SPELLINGS`). Then calls are written, and each text is changed in one place
-in so many ways, by characters and by tokens of the format; each is judged with tools and without. What the strict
-parser takes wholly as calls must be in the grammar, with blanks loosened (tests/support/oracle.py). A row counts, for
-a format: sentences, those that are read, those that hold a key twice where a schema leaves keys free (no grammar
-counts those); texts judged, those that strict reading takes, and of these the ones that the grammar has as they
-stand, without what says nothing, as the format writes them, as listed in tests/support/oracle_listed.json, and not at
-all. `--show` prints so many faults of each format. The exit status is 1 if there is a fault. All formats take some
+schemas allow (except for the variants in `NOTED_SPELLINGS`). Then calls are written, and each text is changed in one
+place in so many ways, by characters and by tokens of the format; each is judged with tools and without. What the strict
+parser reads wholly as calls must be in the grammar, with whitespace loosened (tests/support/oracle.py). A row counts,
+for a format: sentences, those that are read, those that contain a key twice if a schema leaves keys free (no grammar
+counts those); texts judged, those that strict parsing accepts, and of these the ones that the grammar accepts
+unchanged, without what has no meaning, as the format writes them, as listed in tests/support/oracle_listed.json, and
+not at all. `--show` prints so many bugs of each format. The exit status is 1 if there is a bug. All formats take some
 ten minutes: 2,800 sentences and 45,000 texts.
 """
 
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def sentence_defects(name: str, options: argparse.Namespace, row: Counter[str]) -> list[str]:
-    """Sentences that the strict parser refuses, of every way in which the format writes calls."""
+    """Sentences that the strict parser rejects, of every way in which the format writes calls."""
     spellings = [one for one in SPELLINGS if one[0] == name and one not in NOTED_SPELLINGS]
     return sorted((defect for one in spellings for defect in rejected_sentences(*one, options, row)), key=len)
 
@@ -100,7 +100,7 @@ def rejected_sentences(name: str, variant: str, options: argparse.Namespace, row
 
 
 def text_defects(name: str, options: argparse.Namespace, row: Counter[str]) -> list[str]:
-    """Texts that the strict parser takes and the grammar has not."""
+    """Texts that the strict parser accepts and the grammar does not."""
     defects = []
     for variant in [variant for known, variant in SPELLINGS if known == name]:
         random = Random(f"{name} {variant} {options.seed}")

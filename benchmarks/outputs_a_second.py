@@ -1,13 +1,13 @@
-"""How many recorded answers are parsed a second: on one core, by format and length, and how that grows with two.
+"""How many recorded outputs are parsed per second: on one core, by format and length, and how that grows with two.
 
     python -m benchmarks.outputs_a_second [--format NAME]… [--outputs N] [--rounds 3] [--processes 2] [--json]
 
-Two tables of one run. The first is CPU time in this process, with `parse_many`: an answer is a sentence and a call that
+Two tables of one run. The first is CPU time in this process, with `parse_many`: an output is a sentence and a call that
 writes a file, of a line, of some 2,000 characters (500 tokens) and of some 20,000; with one tool, and with 40. The
-second is the same answers of 2,000 characters in `parse_many`, in `datasets.map` and in Ray Data with one process and
-with several: outputs a second of wall time from the table in memory to the messages in memory, the start of processes
-included, the start of Ray not. What the machine has to give is its first row: as many programs side by side that hand
-nothing over. Engines that are not installed are left out. Each figure is the best of the rounds.
+second is the same outputs of 2,000 characters in `parse_many`, in `datasets.map` and in Ray Data with one process and
+with several: outputs per second of wall time from the table in memory to the messages in memory, the start of processes
+included, the start of Ray not. Its first row is the capacity of the machine: as many independent programs that transfer
+nothing. Engines that are not installed are left out. Each figure is the best of the rounds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def tool(number: int) -> dict[str, Any]:
 
 
 def answer(format: str, length: int, number: int, tools: Sequence[Any]) -> str:
-    """One answer of about this length; no two numbers give the same."""
+    """One output of about this length; each number gives a different one."""
     code = "".join(LINE.format(number=number + line) for line in range(length // 60)) or f"x = {number}\n"
     call = toolfmt.write(format, [("write_file_0", {"path": f"{number}.py", "text": code})], tools)
     try:
@@ -122,7 +122,7 @@ def by_ray(texts: list[str], tools: list[Any], processes: int) -> float:
     with cluster(processes):
         options = {"format": SCALED, "tools": tools, "text_key": "output"}
         table = ray.data.from_items([{"output": text} for text in texts], override_num_blocks=8 * processes)
-        table.map_batches(read_rows(), fn_kwargs=options).count()  # the workers have begun, and imported
+        table.map_batches(read_rows(), fn_kwargs=options).count()  # the workers have started, and imported
         begin = time.perf_counter()
         read = table.map_batches(read_rows(), fn_kwargs=options).materialize()
         return checked(begin, read.count(), len(texts))
@@ -166,7 +166,7 @@ def on_several(outputs: int, processes: int, rounds: int) -> list[dict[str, Any]
         if importlib.util.find_spec(package) is None:
             print(f"{name}: not installed", file=sys.stderr)
             continue
-        # Turn by turn, so that what else the machine does meets both.
+        # In turn, so that other work on the machine affects both.
         turns = [(run(texts, tools, 1), run(texts, tools, processes)) for _ in range(rounds)]
         one, several = (max(speeds) for speeds in zip(*turns, strict=True))
         rows.append({"engine": name, "1": one, str(processes): several, "times": several / one})

@@ -1,7 +1,7 @@
-"""The page of the benchmarks: tables of the figures in `results.json`, which stand in `docs/benchmarks.md` and README.
+"""The page of the benchmarks: tables of the figures in `results.json`, in `docs/benchmarks.md` and README.
 
-A table follows a comment `<!-- table: NAME… -->`; the words around it are written by hand and hold no figure.
-`python -m benchmarks` measures and writes both; the tests compare the pages with the figures that are committed.
+A table follows a comment `<!-- table: NAME… -->`; the text around it is written by hand and contains no figure. `python
+-m benchmarks` measures and writes both; the tests compare the pages with the figures that are committed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ READ_BACK_IN_SHORT = {
     "all of the first five": "five kinds of call read back exactly",
     "nasty strings": "one of these: strings with quotes, braces and newlines",
 }
-"""The rows that README shows, with what they are called there."""
+"""The rows that README shows, with their names there."""
 
 
 def results() -> Results:
@@ -31,7 +31,7 @@ def results() -> Results:
 
 
 def with_tables(text: str, figures: Results) -> str:
-    """A page with its tables of these figures. Raises `KeyError` for the name of a table that there is not."""
+    """A page with its tables of these figures. Raises `KeyError` for an unknown table name."""
     return TABLE.sub(lambda found: found[1] + TABLES[found[2]](figures), text)
 
 
@@ -127,7 +127,7 @@ def _short(value: float, digits: int) -> str:
 
 
 def speed_in_short(figures: Results) -> str:
-    """The middle one of all formats, for answers of some 16,000 characters."""
+    """The median of all formats, for outputs of some 16,000 characters."""
     table = [row for row in figures["speed"]["table"] if row["deltas"] == 4096]
     names = [name for name in ("toolfmt", *_PEERS) if any(name in row for row in table)]
     lines = [

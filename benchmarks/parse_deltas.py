@@ -1,16 +1,16 @@
-"""CPU time per 4-character delta, with events, for every format, beside a floor and other runtimes in the same run.
+"""CPU time per 4-character delta, with events, for every format, next to a baseline and other runtimes in the same run.
 
     python -m benchmarks.parse_deltas [--rounds 5] [--json] [--format NAME]… [--workload content|argument|call]
 
 Two workloads: content, and one long string argument (code with quotes, newlines and braces). A third row, `call`, is
-one short call of 20 to 40 deltas (a few more where the frame is long), whole: the parser made, fed and finished; its
+one short call of 20 to 40 deltas (a few more if the frame is long), whole: the parser made, fed and finished; its
 figures are µs per call. The floor is a loop that builds one event per delta and keeps it. mlx-lm's loop is its
-server's: split each delta by state, gather the call's text, parse it when the closer has come; it is left out where
-mlx-lm is not installed or has no parser for the format. The streaming parsers of transformers, vLLM and SGLang, where
-they are installed, read the same deltas as their servers have them read (`benchmarks.peer_reading`): with the making
-of the parser, what the server does around it, and 1 to 2 µs a delta of this project's own harness. The time of some
-grows with the square of the length: one that took longer than `PATIENCE` for a size is not asked about the next. Each
-cell is the best of the rounds, and its ratio to the floor of the same round; machines are noisy, ratios less so.
+server's: split each delta by state, gather the call's text, parse it when the end marker has come; it is left out if
+mlx-lm is not installed or has no parser for the format. The streaming parsers of transformers, vLLM and SGLang, if they
+are installed, read the same deltas as in their servers (`benchmarks.peer_reading`): including the construction of the
+parser, the server's work around it, and 1 to 2 µs per delta of this project's own harness. The time of some grows with
+the square of the length: one that took longer than `PATIENCE` for a size is not measured for the next. Each cell is the
+best of the rounds, and its ratio to the floor of the same round; machines are noisy, ratios less so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from toolfmt.messages.events import Content
 SIZES = (256, 1024, 4096, 16384)
 DELTA = 4
 PATIENCE = 0.5
-"""Seconds of the processor for one reading of one answer, from which on a peer is not asked about a longer one."""
+"""CPU seconds for one parse of one output from which on a peer is not measured with a longer one."""
 PROSE = "The weather in Oslo is fine today, and it will stay so; take a coat for the evening, though. "
 CODE = (
     'def greet(name: str) -> dict[str, int]:\n    if name == "Ada":\n        print(f"Hello, {name}!")\n'
@@ -74,7 +74,7 @@ def argument(format: ToolCallFormat, count: int) -> list[str]:
 
 
 def short_call(format: ToolCallFormat) -> list[str]:
-    """Deltas of one whole call, 20 to 40 of them, as much of the code as the frame leaves room for."""
+    """Deltas of one whole call, 20 to 40 of them, with as much of the code as the frame leaves space for."""
     frame = len(write(format, [("run", {"code": ""})], TOOLS))
     text = write(format, [("run", {"code": repeated(CODE, max(4, 28 * DELTA - frame))})], TOOLS)
     return deltas(text, len(text))

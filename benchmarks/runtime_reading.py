@@ -1,8 +1,8 @@
-"""vLLM's and SGLang's parsers, used on tokens the way their servers use them: a name of a parser in, what a client
-reads out.
+"""vLLM's and SGLang's parsers, used on tokens the way their servers use them: a parser's name in, what a client reads
+out.
 
-`toolfmt.testing.peers` says how a server uses a parser. Every doubt is decided for the runtime's own parsers: markers
-reach them whether or not they ask for them. What they raise on a stream is raised.
+`toolfmt.testing.peers` implements how a server uses a parser. Every doubt is decided in favor of the runtime's own
+parsers: markers reach them whether or not they request them. Exceptions in a stream propagate.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from toolfmt.testing.peers import for_sglang, for_vllm
 from toolfmt.testing.peers.tokens import MARKER
 
 Token: TypeAlias = tuple[int, str]
-"""A token, and the text that a detokenizer hands out with it."""
+"""A token, and the text that a detokenizer returns with it."""
 Piece: TypeAlias = tuple[int, str | None, str | None]
-"""A part of a call as a client gets it: its index, the name if it is told, a piece of the arguments."""
+"""A part of a call as a client gets it: its index, the name if it is sent, a piece of the arguments."""
 
 
 class Output(NamedTuple):
@@ -31,7 +31,7 @@ class Output(NamedTuple):
 
 
 def tokenizer_for(texts: Iterable[str], tools: Sequence[Any]) -> Any:
-    """A tokenizer trained on a few answers, whose tokens are pieces of words, with every marker of theirs as one."""
+    """A tokenizer trained on a few outputs, whose tokens are pieces of words, with every marker of theirs as one."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -51,7 +51,7 @@ def tokenizer_for(texts: Iterable[str], tools: Sequence[Any]) -> Any:
 
 
 def tokens_of(tokenizer: Any, text: str) -> list[Token]:
-    """The tokens of a text, special ones with theirs; half a character is handed out once it is whole."""
+    """The tokens of a text, special ones with theirs; a partial character is returned once it is whole."""
     ids = tokenizer.encode(text, add_special_tokens=False)
     tokens: list[Token] = []
     emitted = ""
@@ -72,7 +72,7 @@ def vllm_streamed(
     cut: bool,
     reasoning_parser: str | None = None,
 ) -> Output:
-    """A stream, a token a step. `cut` is an answer whose tokens ran out."""
+    """A stream, one token per step. `cut` is an output whose tokens ran out."""
     chat = for_vllm.VllmRequest(name, tokenizer, tools, reasoning_parser=reasoning_parser)
     content = reasoning = ""
     reason = None
@@ -90,7 +90,7 @@ def vllm_streamed(
 def vllm_whole(
     name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any], *, reasoning_parser: str | None = None
 ) -> Output:
-    """A whole answer."""
+    """A whole output."""
     chat = for_vllm.VllmRequest(name, tokenizer, tools, reasoning_parser=reasoning_parser)
     text, ids = "".join(text for _, text in tokens), [token for token, _ in tokens]
     reasoning, content, calls = chat.whole(text, ids)

@@ -1,13 +1,13 @@
-"""Fourteen situations in every format: which answers each runtime's own parsers read right, and which toolfmt's.
+"""Fourteen situations in every format: which outputs each runtime's own parsers read right, and which toolfmt's.
 
     python -m benchmarks.situations [--format NAME …] [--wrong] [--json FILE]
 
-For every format that a runtime has a parser for, the format's own writer writes what a model would answer
-(`benchmarks.runtime_parsers`); it is read in pieces of four characters and whole, and is right if both give the names,
-the arguments with their types, and the text around them, blanks aside. Of several parsers for a format, and of several
-ways in which its families write, the pair counts that is right most often; toolfmt's parser is asked about every format
-in every way. What the format's writer refuses is asked of nobody. Answers that were cut are not here: what is right
-depends on what the server is told then, which `python -m benchmarks.runtime_parsers` runs.
+For every format that a runtime has a parser for, the format's own writer writes an output
+(`benchmarks.runtime_parsers`); it is read in chunks of four characters and whole, and is right if both give the names,
+the arguments with their types, and the text around them, ignoring whitespace. Of several parsers for a format, and of
+several ways in which its families write, the pair counts that is right most often; toolfmt's parser reads every format
+in every way. What the format's writer rejects is left out for all. Truncated outputs are not here: what is right
+depends on the server's stop reason, which `python -m benchmarks.runtime_parsers` simulates.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from toolfmt.messages.message import Message
 
 PIECE = 4
 Tried: TypeAlias = dict[str, str]
-"""By title of an answer what was told instead; empty where it was right."""
+"""By title of an output, the actual result; empty if it was right."""
 Way: TypeAlias = Callable[[str], Output]
 
 
@@ -68,7 +68,7 @@ def uncut_answers(format: ToolCallFormat) -> list[Answer]:
 
 
 def measured(chosen: Sequence[ToolCallFormat]) -> dict[str, dict[str, Tried]]:
-    """By runtime and format (for toolfmt, format and way of writing) what became of the answers."""
+    """By runtime and format (for toolfmt, format and way of writing) the results of the outputs."""
     answers = {
         (format.name, variant): uncut_answers(format.with_variant(variant))
         for format in chosen
@@ -90,7 +90,7 @@ def measured(chosen: Sequence[ToolCallFormat]) -> dict[str, dict[str, Tried]]:
 
 
 def summary(by_runtime: dict[str, dict[str, Tried]]) -> dict[str, Any]:
-    """The figures, as they are written to a file: how many answers were asked, and how many were right."""
+    """The figures, as they are written to a file: how many outputs were read, and how many were right."""
     titles = list(dict.fromkeys(title for results in by_runtime["toolfmt"].values() for title in results))
     return {
         "versions": {peer.name: peer.version for peer in peer_reading.installed()},

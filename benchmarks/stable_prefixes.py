@@ -1,11 +1,11 @@
-"""How much of each prompt of a long tool conversation is a prefix of the next one, beside transformers.
+"""How much of each prompt of a long tool conversation is a prefix of the next one, next to transformers.
 
-`python -m benchmarks.delivery --turns` calls `report`. Ten times: a question, a call with reasoning, its result, an
-answer with reasoning. A prompt is made wherever the model speaks, twenty in all. What counts is the share of a prompt's
-characters that the next one begins with; then of the prompt and the text that the model has added, which a cache holds.
-That text is written as the model's family writes it: what of it the prompt has begun, the reasoning where the template
-shows any, the call as `Model.write` gives it or the answer. The last line replays it: a `toolfmt.Conversation` whose
-prompts are built on the model's own text wherever that can be done.
+`python -m benchmarks.delivery --turns` calls `report`. Ten times: a question, a call with reasoning, its result, a
+response with reasoning. A prompt is rendered for every turn of the model, twenty in total. What counts is the share of
+a prompt's characters that the next one begins with; then of the prompt and the text that the model has added, which a
+cache contains. That text is written as the model's family writes it: without the part that the prompt has started, the
+reasoning if the template shows any, the call as `Model.write` returns it or the response. The last line replays it: a
+`toolfmt.Conversation` whose prompts are built on the model's own text wherever possible.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def sentence(words: Words, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Shares:
-    """Of one template: the shares that the next prompt begins with, or why there are no prompts."""
+    """For one template: the shares that the next prompt begins with, or why there are no prompts."""
 
     template: str
     toolfmt: list[float] | str
@@ -105,7 +105,7 @@ def _replayed(model: Model) -> list[float] | str:
 
 
 def written(model: Model, prefill: str, turn: Message) -> str:
-    """The turn as the model may write it behind a prompt that has begun it so."""
+    """The turn as the model may write it after a prompt that has started it."""
     text = str(turn.get("content") or "")
     calls = [(made["function"]["name"], made["function"]["arguments"]) for made in turn.get("tool_calls", ())]
     if calls:

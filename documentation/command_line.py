@@ -29,7 +29,7 @@ def pages() -> dict[str, str]:
 
 
 def _commands(group: click.Group, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """Every command with its context, those of groups behind the group."""
+    """Every command with its context; those of groups after the group."""
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if command is None or command.hidden:
@@ -57,7 +57,7 @@ def _help(command: click.Command) -> str:
 
 
 def _option(option: click.Option) -> tuple[str, str]:
-    """How an option is given, and what it does: its words, its choices, its default."""
+    """An option's syntax and description: its help text, its choices, its default."""
     names = [*option.opts, *option.secondary_opts]
     metavar = "" if option.is_flag else f" {_value(option)}"
     extra = []
@@ -74,7 +74,7 @@ def _option(option: click.Option) -> tuple[str, str]:
 
 
 _CHOICES = {"strategy": "How tools go in; auto decides by what the template was shown to do."}
-"""Options that say all there is to say by their name and their choices, in `--help`."""
+"""Options without a description in `--help`, because their name and choices explain them."""
 
 
 def _value(option: click.Option) -> str:

@@ -1,8 +1,9 @@
-"""The pictures of the documentation, made of what toolfmt does: `python -m documentation.concept_pictures` writes them.
+"""The pictures of the documentation, made from what toolfmt does: `python -m documentation.concept_pictures` writes
+them.
 
-Each function gives the file of the same name in `docs/pictures`, as text. What a picture shows of calls is
-`toolfmt.write`'s, of events a parser's, of prompts `render`'s and of verdicts the inspection's, over `corpus/models`;
-`tests/repository/test_advice.py` fails where a file is not what is made now.
+Each function returns the file of the same name in `docs/pictures`, as text. Calls come from `toolfmt.write`, events
+from a parser, prompts from `render` and verdicts from the inspection, over `corpus/models`;
+`tests/repository/test_advice.py` fails if a file is not what would be made now.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def format_anatomy() -> str:
 
 
 def call_as_it_streams() -> str:
-    """The pieces of an answer as they arrive, and beside each the events that leave the parser."""
+    """The chunks of an output as they arrive, and next to each the events that the parser emits."""
     answer = "Let me see.\n" + toolfmt.write("glm4", [("get_weather", {"city": "Oslo", "days": 3})], tools=_tools())
     picture = Picture("An answer arrives in pieces on the left; on the right the events that leave at that moment")
     picture.words(MARGIN, picture.y + 10, "arrives", ink=QUIET)
@@ -127,7 +128,7 @@ def call_as_it_streams() -> str:
 
 
 def five_engines() -> str:
-    """The same call as each engine reads it, with how many formats stand on it."""
+    """The same call as each engine reads it, with the number of formats that use the engine."""
     picture = Picture("The same call in five formats, one of each engine")
     first = (format.engine.engines[0] if isinstance(format.engine, Choice) else format.engine for format in FORMATS)
     counted = Counter(_engine(type(engine).__name__) for engine in first)
@@ -144,7 +145,7 @@ def five_engines() -> str:
 
 
 def prompt_of_a_template() -> str:
-    """A rendered prompt: what came from the request in colours, the rest is the template's own."""
+    """A rendered prompt: what came from the request in colors, the rest is the template's own text."""
     prompt = _model("json-frames").render(_messages(), tools=_tools()).text
     tool = prompt[prompt.index('{"type": "function"') : prompt.index("\n</tools>")]
     arguments = '{"city": "Oslo"}'
@@ -161,7 +162,7 @@ def prompt_of_a_template() -> str:
 
 
 def four_verdicts() -> str:
-    """What the inspection says of four models of the corpus, and what render then does."""
+    """The result of the inspection for four models of the corpus, and what render then does."""
     picture = Picture("Four verdicts, each of a model of the corpus, and the way its tools take")
     for name in ("json-frames", "double-encoded", "no-tools-no-system", "broken"):
         model = _model(name)
@@ -191,7 +192,7 @@ _MEANS = {
 
 
 def cuts_do_not_matter() -> str:
-    """One answer cut in three ways, and the events, neighbours merged, which are the same."""
+    """One output cut in three ways, and the merged events, which are the same."""
     answer = "Oslo: " + toolfmt.write("json", [("f", {"text": "a } b"})])
     ways = [[answer], _pieces(answer, 9), list(answer)]
     picture = Picture("One answer, cut in three ways, gives the same events")
@@ -252,12 +253,12 @@ def _pieces(text: str, size: int) -> list[str]:
 
 
 def _striped(pieces: Sequence[str]) -> list[Run]:
-    """The pieces in two colours by turns, so that it shows where they were cut."""
+    """The chunks in two alternating colors, so that the cuts are visible."""
     return [(piece.replace("\n", "⏎"), (NAME, KEY)[number % 2]) for number, piece in enumerate(pieces)]
 
 
 def _event(event: Event) -> list[Run]:
-    """An event in short: its kind, and what it holds."""
+    """An event in short: its kind and its content."""
     if isinstance(event, Content):
         return [("content    ", QUIET), (json.dumps(event.text), INK)]
     if isinstance(event, ToolCallStart):

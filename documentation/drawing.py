@@ -1,7 +1,8 @@
-"""Pictures as SVG text: words, boxes and arrows on a ground of their own, readable on light and dark pages.
+"""Pictures as SVG text: text, boxes and arrows on a background of their own, readable on light and dark pages.
 
-Called by what makes the pictures of the documentation. A `Picture` grows downwards; `svg()` gives the file. No font but
-the reader's own is named, nothing is measured: a sign of the fixed-width face is taken for 0.6 of its size.
+Called by the modules that make the pictures of the documentation. A `Picture` grows downwards; `svg()` returns the
+file. It names no font except the reader's default, and measures nothing: the width of a monospaced character is taken
+as 0.6 of its size.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from html import escape
 
 WIDTH = 560
 CHARACTER_WIDTH = 7.8
-"""The width of a sign of the fixed-width face at its size of 13."""
+"""The width of a monospaced character at size 13."""
 MARGIN = 20
 INK, QUIET, LINE, GROUND, PANEL = "#1f2328", "#57606a", "#8c959f", "#ffffff", "#f3f5f8"
 MARKER, NAME, KEY, VALUE = "#7a2fb5", "#0550ae", "#953800", "#116329"
-"""All of them stand out from `GROUND` and `PANEL` by more than 4.5 to 1."""
+"""All of them have a contrast of more than 4.5 to 1 to `GROUND` and `PANEL`."""
 _PLAIN = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 _FIXED = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
@@ -33,11 +34,11 @@ class Picture:
     y: float = MARGIN
 
     def down(self, by: float) -> None:
-        """Goes on further down."""
+        """Moves the position down."""
         self.y += by
 
     def words(self, x: float, y: float, text: str, *, size: int = 14, ink: str = INK, bold: bool = False) -> None:
-        """A line of words, on its base line."""
+        """A line of text, on its baseline."""
         weight = ' font-weight="600"' if bold else ""
         style = f'font-size="{size}" fill="{ink}"{weight} font-family="{_PLAIN}"'
         self.parts.append(f'<text x="{x:g}" y="{y:g}" {style}>{_safe(text)}</text>')
@@ -76,7 +77,9 @@ class Picture:
 
 
 def coloured(text: str, known: Iterable[Run], rest: str) -> list[Run]:
-    """The text in pieces: each of the known ones, in the order they stand there, in its colour; all else in `rest`."""
+    """The text in segments: each of the known ones, in the order of their positions, in its color; the others in
+    `rest`.
+    """
     runs: list[Run] = []
     at = 0
     for piece, ink in known:
@@ -87,7 +90,7 @@ def coloured(text: str, known: Iterable[Run], rest: str) -> list[Run]:
 
 
 def lines(runs: Iterable[Run], limit: int) -> list[list[Run]]:
-    """The runs in lines, broken where a line ends and after so many signs."""
+    """The segments in lines, broken at newlines and after so many characters."""
     made: list[list[Run]] = [[]]
     left = limit
     for text, ink in runs:
@@ -106,7 +109,7 @@ def lines(runs: Iterable[Run], limit: int) -> list[list[Run]]:
 
 
 def cut(text: str, limit: int) -> str:
-    """The text on one line, its end left out where it is longer."""
+    """The text on one line, truncated if it is longer."""
     shown = text.replace("\n", "⏎")
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 

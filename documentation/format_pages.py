@@ -1,5 +1,6 @@
-"""The pages of the formats: how a call looks, who writes and reads it, what is read generously. All of it is made here
-and now: the examples by the formats' own writer, the events by the parser, the tolerances from the cases of the corpus.
+"""The pages of the formats: an example call, the models and runtimes that use the format, the tolerances. All of it is
+generated: the examples by the formats' own writer, the events by the parser, the tolerances from the cases of the
+corpus.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _BUGS = Path(__file__).parents[1] / "benchmarks" / "peer_faults.jsonl"
 _PEERS = {"for_mlx_lm": "mlx-lm", "for_transformers": "transformers", "for_vllm": "vLLM", "for_sglang": "SGLang"}
 """What the modules of `toolfmt.testing.peers` serve, as people write it."""
 _WHITESPACE = re.compile(r"[^\S\n]+")
-"""Openers that differ in the kind of their blanks alone are shown once."""
+"""Start markers that differ only in the kind of their whitespace are shown once."""
 _STEP = 12
-"""Characters a step of the answer whose events are shown: about a delta of three tokens."""
+"""Characters per chunk of the output whose events are shown: about a delta of three tokens."""
 _NOT_SEARCHED = "{ data-search-exclude }"
-"""Behind the heading of what is alike on all pages: the index of the search is loaded with every page."""
+"""After the heading, the content that all pages share: the search index is loaded with every page."""
 _TOOLS: list[dict[str, Any]] = [
     {
         "name": "get_weather",
@@ -231,7 +232,7 @@ def _sources(format: ToolCallFormat) -> str:
 
 
 def _bugs_by_format() -> dict[str, list[dict[str, Any]]]:
-    """The faults of others' parsers that docs/faults.md lists, by the format that the answer is in."""
+    """The bugs of others' parsers that docs/faults.md lists, by the format of the output."""
     found: dict[str, list[dict[str, Any]]] = {}
     for line in filter(None, _BUGS.read_text(encoding="utf-8").split("\n")):
         bug = json.loads(line)

@@ -1,8 +1,7 @@
-"""What mkdocs calls (`hooks:` in mkdocs.yml): adds the generated pages, and settles the navigation and the links.
+"""What mkdocs calls (`hooks:` in mkdocs.yml): adds the generated pages, and resolves the navigation and the links.
 
-An entry of the navigation that ends in `/` stands for all pages of that folder. Everything that is made here is made
-anew at each build and never written into `docs/`. What the playground needs beside its page is written into the site
-behind all else.
+An entry of the navigation that ends in `/` represents all pages of that folder. Every generated page is made at each
+build and never written into `docs/`. The files that the playground needs are written into the site last.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.pages import Page
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # mkdocs does not put the folder of its configuration there
+sys.path.insert(0, str(Path(__file__).parents[1]))  # mkdocs does not add the folder of its configuration
 
 from documentation.reference import pages as reference_pages  # needs the path
 from documentation.repository_links import (  # needs the path
@@ -48,7 +47,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add every generated page, and expand the navigation with what is there then."""
+    """Add every generated page, and expand the navigation with the pages that exist then."""
     made = {**reference_pages(), **texts()}
     made |= shown_files(_written_by_hand())
     for path, text in made.items():
@@ -87,7 +86,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def _written_by_hand() -> dict[str, str]:
-    """Every page that somebody wrote, by its path in the repository."""
+    """Every handwritten page, by its path in the repository."""
     files = [*DOCS.rglob("*.md"), *(ROOT / name for name in TEXTS if (ROOT / name).is_file())]
     return {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
 

@@ -13,7 +13,7 @@ _ITEM = re.compile(r"^ *(?:[-*]|\d+\.) ")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the cells are Markdown that stands on one line."""
+    """A table; the cells are Markdown on one line."""
     lines = [_row(head), "|" + "---|" * len(head), *map(_row, rows)]
     return "\n".join(lines) + "\n"
 
@@ -23,7 +23,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def code(text: str, language: str = "text") -> str:
-    """A block that shows the text as it is, whatever backticks are in it."""
+    """A block that shows the text unchanged, whatever backticks it contains."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}\n"
@@ -40,19 +40,23 @@ def spans(texts: Iterable[str]) -> str:
 
 
 def literal(text: str) -> str:
-    """The text as HTML that Markdown does not read: every sign of its own as an entity, line ends as `⏎`."""
+    """The text as HTML that Markdown does not interpret: every special character as an entity, newlines as `
+    `.
+    """
     shown = html.escape(text.replace("\n", "⏎"))
     return re.sub(r"[\\`*_{}\[\]|~^]", lambda match: f"&#{ord(match[0])};", shown)
 
 
 def inline(text: str) -> str:
-    """A sentence of the report or of a list of names: what stands between backticks is code, all else is text."""
+    """A sentence of the report or of a list of names: text between backticks is code, everything else is text."""
     parts = _parts(_SPAN, text)
     return "".join(span(part.strip("`")) if _SPAN.fullmatch(part) else literal(part) for part in parts)
 
 
 def prose(text: str) -> str:
-    """A docstring as Markdown that a browser shows whole: tags outside of code are text, lists stand apart."""
+    """A docstring as Markdown that a browser shows completely: tags outside of code are text, lists are separate
+    paragraphs.
+    """
     return outside_code(text, lambda plain: _lists_apart(plain.replace("<", "&lt;")), indented=True)
 
 
@@ -62,7 +66,7 @@ def indented(text: str) -> str:
 
 
 def outside_code(text: str, change: Callable[[str], str], *, indented: bool = False) -> str:
-    """The text with a change made to what is not code: not in a fence, a span, nor (if asked) an indented block."""
+    """The text with a change applied to what is not code: not in a fence, a span, nor (on request) an indented block."""
     for pattern in (_FENCED, _INDENTED) if indented else (_FENCED,):
         if pattern.search(text):
             return "".join(
@@ -73,7 +77,7 @@ def outside_code(text: str, change: Callable[[str], str], *, indented: bool = Fa
 
 
 def _parts(pattern: re.Pattern[str], text: str) -> list[str]:
-    """What the pattern matches, and what stands between, in order; empty parts are left out."""
+    """The matches of the pattern, and the text between them, in order; empty parts are left out."""
     parts, end = [], 0
     for found in pattern.finditer(text):
         parts += [text[end : found.start()], found[0]]

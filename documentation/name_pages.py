@@ -1,4 +1,4 @@
-"""The pages of names that stand in what toolfmt prints: tolerances of the parsers, adaptations of rendering."""
+"""The pages of names that toolfmt prints: tolerances of the parsers, adaptations of rendering."""
 
 from __future__ import annotations
 
@@ -50,14 +50,15 @@ def _formats(names: set[str]) -> str:
 
 
 def adaptations() -> dict[str, str]:
-    """Every name that `Prompt.adaptations` may hold, with what it means: from the docstring of the module that adapts,
-    and from the constants of those that make prompts."""
+    """Every name that `Prompt.adaptations` may contain, with its meaning: from the docstring of the module that adapts,
+    and from the constants of those that make prompts.
+    """
     listed = ast.get_docstring(ast.parse(_source("adapt/adaptations.py"))) or ""
     return dict([*_NAMED.findall("\n".join(f"    {line.strip()}" for line in listed.split("\n"))), *_constants()])
 
 
 def _constants() -> Iterator[tuple[str, str]]:
-    """The constants `NAME = "name"` that have a docstring, which is what the name means."""
+    """The constants `NAME = "name"` that have a docstring, which defines the name."""
     bodies = (ast.parse(_source(name)).body for name in _MAKING)
     for assigned, explained in chain.from_iterable(map(pairwise, bodies)):
         match assigned, explained:

@@ -1,6 +1,6 @@
 """A griffe extension: modules in folders that have no `__init__.py` are found too, as Python finds them.
 
-griffe passes such folders of a package over; `toolfmt/inspect` is one, and two public names live there.
+griffe skips such folders of a package; `toolfmt/inspect` is one, and two public names are there.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 import griffe
 
 
-class PlainFolders(griffe.Extension):  # type: ignore[misc]  # griffe is not there where types are checked
-    """Adds the folders of a package that are no packages, with the modules in them."""
+class PlainFolders(griffe.Extension):  # type: ignore[misc]   griffe is not installed where types are checked
+    """Adds the folders of a package that are not packages, with the modules in them."""
 
     def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
         """Look below the package's folder."""

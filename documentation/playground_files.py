@@ -1,9 +1,9 @@
-"""What the playground page needs beside it: Pyodide, the Python that runs in it, and the examples.
+"""The files of the playground page: Pyodide, the Python that runs in it, and the examples.
 
 `write_playground` is for the hook that builds the site: it writes into the folder `playground` of the built site.
-`python -m documentation.playground_files OUTPUT_DIR` makes a folder with the page alone, which `python -m http.server`
-can serve. Pyodide comes from the npm registry by npm, once, into a cache; its integrity is checked against the one
-that stands here. Everything else is read from this checkout and from the installed jinja2 and markupsafe.
+`python -m documentation.playground_files OUTPUT_DIR` makes a folder with only the page, which `python -m http.server`
+can serve. npm downloads Pyodide from the npm registry, once, into a cache; its integrity is compared with the hash
+listed here. Everything else is read from this checkout and from the installed jinja2 and markupsafe.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from typing import Any
 PYODIDE = "314.0.7"
 """The version of Pyodide: CPython 3.14."""
 INTEGRITY = "sha512-0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
-"""What `npm view pyodide@314.0.7 dist.integrity` says."""
+"""The output of `npm view pyodide@314.0.7 dist.integrity`."""
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 """The files of Pyodide that the page loads as they are."""
 LOCK = "pyodide-lock.json"
-"""Its list of packages, which is written without them: the page installs none."""
+"""Its list of packages, which is not included: the page installs none."""
 ARCHIVE = "python.tar.gz"
 
 _ROOT = Path(__file__).parents[1]
@@ -44,11 +44,11 @@ _BUT_USED = (("cli", "__init__.py"), ("cli", "printing"))
 """The packages of toolfmt that the page does not use, and the parts of them that it does."""
 _PURE = ("jinja2", "markupsafe")
 _NO_CODE = (".jinja", ".css")
-"""What of a package is read beside its modules."""
+"""The files of a package that are read in addition to its modules."""
 _MODEL_FILES = ("config.json", "generation_config.json", "tokenizer_config.json")
 _HTML = re.compile(r"<!-- the playground -->\n(.*?)<!-- end of the playground -->", re.DOTALL)
 _SECONDS = 300
-"""How long npm may take."""
+"""The time limit for npm."""
 
 EXAMPLES = {
     "glm4-key-value": "Keys and values between tags",
@@ -70,9 +70,9 @@ class NotBuilt(Exception):
 
 
 def write_playground(site: Path, cache: Path | None = None) -> None:
-    """What the page needs, into `site/playground`; files of these names that are there are written anew.
+    """The files of the page, into `site/playground`; existing files of these names are overwritten.
 
-    `cache` is where Pyodide is kept between builds (a folder of the user's cache, unless given). Raises `NotBuilt`.
+    `cache` is where Pyodide is kept between builds (by default, the user's cache folder). Raises `NotBuilt`.
     """
     runtime = _runtime(cache or _user_cache())
     folder = site / "playground"
@@ -107,7 +107,7 @@ def _user_cache() -> Path:
 
 
 def _runtime(cache: Path) -> Path:
-    """The folder with the files of Pyodide, fetched where they are not there yet."""
+    """The folder with the files of Pyodide, which are downloaded if they are missing."""
     folder = cache / f"pyodide-{PYODIDE}"
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
@@ -160,7 +160,7 @@ def _unpack(packed: bytes, folder: Path) -> None:
 
 
 def _archive() -> bytes:
-    """toolfmt, jinja2 and markupsafe as modules alone, and the page's own Python: the same bytes for the same files."""
+    """toolfmt, jinja2 and markupsafe as modules only, and the page's own Python: the same bytes for the same files."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w", format=tarfile.USTAR_FORMAT) as packed:
         for name, file in sorted(_python()):
@@ -193,7 +193,7 @@ def _examples() -> list[dict[str, Any]]:
 
 
 def _example(folder: Path, title: str) -> dict[str, Any]:
-    """A model directory as the page's inputs hold it."""
+    """A model directory as the inputs of the page."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     files = {name: (folder / name).read_text(encoding="utf-8") for name in _MODEL_FILES if (folder / name).exists()}
     return {

@@ -1,8 +1,8 @@
-"""What the playground's Web Worker asks of toolfmt: a request as JSON in, what is to be shown as JSON out.
+"""The API for the playground's Web Worker: a request as JSON in, the result to show as JSON out.
 
-It runs in the browser (and in the tests, in CPython) and knows nothing of the page. `answer` never raises: what went
-wrong is one line. Nothing in here is HTML but the report's own page, which the browser shows in a frame that can do
-nothing. The templates run in this process, as `trusted`: whoever started it ends it when it takes too long.
+It runs in the browser (and in the tests, in CPython) and is independent of the page. `answer` never raises: an error is
+one line. The only HTML in the result is the report's own page, which the browser shows in a sandboxed frame. The
+templates run in this process, as `trusted`: the caller ends the process when it takes too long.
 """
 
 from __future__ import annotations
@@ -50,11 +50,13 @@ _NEAR = 200
 _MOST_SHOWN = 200_000
 """So many characters of a prompt are shown."""
 _MOST_CHARACTERS = 10_000
-"""Of an answer that is fed so: each event is an element of the page, which hundred thousands bring to a halt."""
+"""The limit for an output fed in chunks: each event is an element of the page, and a hundred thousand of them freeze
+it.
+"""
 
 
 def answer(request: str) -> str:
-    """What a request is answered: `{"value": …}`, or `{"error": "one line"}`."""
+    """The response to a request: `{"value": …}`, or `{"error": "one line"}`."""
     try:
         parsed = json.loads(request)
         return json.dumps({"value": _HANDLERS[parsed["ask"]](parsed)})
@@ -64,7 +66,7 @@ def answer(request: str) -> str:
         return json.dumps({"error": "Nested too deep for Python in a browser; the command line may still read it."})
     except MemoryError:
         return json.dumps({"error": "The memory that a browser gives is used up; the command line says more."})
-    except Exception as error:  # noqa: BLE001 - a fault of toolfmt's own; the page stays, and nobody reads a traceback
+    except Exception as error:  # noqa: BLE001 - a bug in toolfmt; the page stays usable, and nobody would read a traceback
         message = visible(f"{type(error).__name__}: {error}")
         return json.dumps({"error": f"toolfmt itself failed, which is a fault to be reported: {message}"})
 
@@ -78,9 +80,9 @@ def _model(request: Mapping[str, Any]) -> Model:
 
 @lru_cache(maxsize=1)
 def _loaded(name: str, files: str) -> Model:
-    """The model of these files, probed and inspected once however often it is asked for.
+    """The model of these files, probed and inspected once for all requests.
 
-    It is read from a folder of its own, which becomes the working directory: a report names it as a person would.
+    It is read from a separate folder, which becomes the working directory: a report names it by a relative path.
     """
     given = _given(json.loads(files))
     folder = Path("".join(char if char.isalnum() or char in "-_." else "-" for char in name)[:80].strip(".") or "model")
@@ -92,7 +94,7 @@ def _loaded(name: str, files: str) -> Model:
 
 
 def _given(files: Mapping[str, str]) -> dict[str, str]:
-    """The files that hold something. A template that is a whole tokenizer_config.json is taken for that."""
+    """The files that are not empty. A template that is a whole tokenizer_config.json is used as one."""
     given = {name: files[name] for name in _FILES if files.get(name, "").strip()}
     if TEMPLATE in given and _is_configuration(given[TEMPLATE]):
         if "tokenizer_config.json" in given:
@@ -138,7 +140,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _settings(report: Report) -> list[dict[str, Any]]:
-    """What runtimes are told, each with whether it is something to be typed."""
+    """The settings for each runtime, each with whether it is something to type."""
     settings = [
         {"what": one.runtime, "text": visible(one.text), "typed": one.supported, "more": visible(one.remark)}
         for one in report.sections.advice
@@ -189,7 +191,7 @@ def _tools(request: Mapping[str, Any]) -> Any:
 
 
 def _read(request: Mapping[str, Any], name: str, default: Any) -> Any:
-    """The JSON that a box of the page holds."""
+    """The JSON in a box of the page."""
     text = request.get(name, "")
     if not text.strip():
         return default
@@ -212,10 +214,10 @@ def _drawn(model: Model, prompt: Prompt, request: Mapping[str, Any]) -> list[dic
 
 
 def pieces(model: Model, prompt: Prompt, request: Mapping[str, Any]) -> Iterator[SampleSpan]:
-    """What each stretch of the prompt is; the pieces join to the prompt, or to as much of it as is shown.
+    """The kind of each segment of the prompt; the segments join to the prompt, or to as much of it as is shown.
 
-    The texts of the request stand where rendering has found them; a call is what the parser reads as one between them,
-    tools and generation prompt are what the prompt has beyond one without them.
+    The texts of the request are where rendering has located them; a call is what the parser reads as one between them,
+    tools and generation prompt are what the prompt has in addition to one without them.
     """
     texts = _texts(prompt)
     layers = [
@@ -237,7 +239,7 @@ def pieces(model: Model, prompt: Prompt, request: Mapping[str, Any]) -> Iterator
 
 
 def _other_prompt(model: Model, request: Mapping[str, Any], **options: Any) -> str | None:
-    """The prompt of the same request with something else; None where the template refuses that."""
+    """The prompt of the same request with a change; None if the template raises for it."""
     try:
         return _prompt(model, request, **options).text
     except ToolfmtError:
@@ -253,7 +255,7 @@ def _generation(model: Model, prompt: Prompt, request: Mapping[str, Any]) -> lis
 
 
 def _texts(prompt: Prompt) -> list[PromptSegment]:
-    """What the messages say, in order; of two texts that overlap the first."""
+    """The texts of the messages, in order; of two overlapping texts, the first."""
     texts: list[PromptSegment] = []
     for span in sorted(prompt.spans, key=lambda span: (span.begin, -span.end)):
         if span.message >= 0 and (not texts or span.begin >= texts[-1].end):
@@ -264,7 +266,7 @@ def _texts(prompt: Prompt) -> list[PromptSegment]:
 def _tool_stretches(
     model: Model, prompt: Prompt, request: Mapping[str, Any], texts: Sequence[PromptSegment]
 ) -> list[PromptSegment]:
-    """Where tools are told: what is not there without them, and holds a text of a definition."""
+    """Where tools are described: text that is absent without them, and contains a text of a definition."""
     defined = [(span.begin, span.end) for span in prompt.spans if span.message < 0]
     if not defined:
         return []
@@ -287,7 +289,7 @@ def _between(texts: Sequence[PromptSegment], begin: int, end: int) -> bool:
 
 
 def _calls(prompt: Prompt) -> list[PromptSegment]:
-    """The calls of the conversation: between what stands before the texts of a message with calls, and behind them."""
+    """The calls of the conversation: between the text before those of a message with calls, and the text after."""
     known = prompt.tool_call_format
     if known is None:
         return []
@@ -302,7 +304,7 @@ def _calls(prompt: Prompt) -> list[PromptSegment]:
 
 
 def _around(prompt: Prompt, message: int) -> tuple[int, int]:
-    """From the text before those of a message to the one behind them."""
+    """From the text before those of a message to the one after them."""
     own = [span for span in prompt.spans if span.message == message]
     begin, end = min(span.begin for span in own), max(span.end for span in own)
     before = [span.end for span in prompt.spans if span.message != message and span.end <= begin]
@@ -320,11 +322,11 @@ def _calls_in(text: str, known: ToolCallFormat, tools: Any) -> Iterator[tuple[in
             yield (*event.span, names[event.index])
 
 
-# --- the answer
+# --- the output
 
 
 class _Reading:
-    """One answer as it is typed: what has been fed stays fed as long as the text only grows."""
+    """One output while it is typed: what has been fed is kept as long as the text only grows."""
 
     def __init__(self) -> None:
         self._of = ""
@@ -361,7 +363,7 @@ class _Reading:
 
 
 def _parser(request: Mapping[str, Any]) -> Parser:
-    """The parser for this answer: that of the prompt, or one of a format that was chosen."""
+    """The parser for this output: that of the prompt, or one of a format that was selected."""
     if request["format"]:
         return Parser(request["format"], tools=_tools(request))
     return _prompt(_model(request), request).parser()

@@ -1,4 +1,4 @@
-"""All pages that are made of the code, as Markdown by their paths in the site. Knows nothing of what builds it."""
+"""All pages that are generated from the code, as Markdown by their paths in the site. Independent of the site builder."""
 
 from __future__ import annotations
 

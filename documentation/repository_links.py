@@ -1,8 +1,8 @@
-"""Links of pages to files of the repository that are no pages: each leads to a page of the site that shows the file.
+"""Links of pages to files of the repository that are not pages: each leads to a page of the site that shows the file.
 
-The pages are written for readers of the repository as well, so their links are paths from file to file. What lies in
-`docs/` stays where it is; a text beside the code (the README, the changelog) is a page; any other file is shown as it
-is, a folder as the list of what is in it.
+The pages are written for readers of the repository too, so their links are paths from file to file. Files in `docs/`
+keep their path; a text next to the code (the README, the changelog) is a page; any other file is shown unchanged, a
+folder as the list of its files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def repository_url() -> str:
 
 
 def texts() -> dict[str, str]:
-    """The texts of the repository that are there, as pages: what they say, with links that hold in the site."""
+    """The existing texts of the repository, as pages: their content, with links that work in the site."""
     return {
         page: f"---\ntitle: {name}\n---\n\n{rewritten((ROOT / name).read_text(encoding='utf-8'), name, page)}"
         for name, page in TEXTS.items()
@@ -52,13 +52,14 @@ def texts() -> dict[str, str]:
 
 def shown_files(pages: dict[str, str]) -> dict[str, str]:
     """A page for each file of the repository that one of the pages links to, and for those that these link to. Takes
-    every page written by hand, by its path in the repository."""
+    every handwritten page, by its path in the repository.
+    """
     linked = {target for path, text in pages.items() for target in _targets(text, path)}
     return {_shown_at(target): _shown(target) for target in sorted(linked) if _is_shown(target)}
 
 
 def rewritten(text: str, path: str, page: str) -> str:
-    """A text that lies at `path` in the repository, with its links as they hold from `page` in the site."""
+    """A text at `path` in the repository, with its links adjusted for `page` in the site."""
 
     def link(found: re.Match[str]) -> str:
         target, anchor = _target(found[2], path)
@@ -86,7 +87,7 @@ def _targets(text: str, path: str) -> Iterator[str]:
 
 
 def _target(link: str, path: str) -> tuple[str | None, str]:
-    """Where in the repository a link leads, and its anchor; None for one within the page or out of the repository."""
+    """The target of a link in the repository, and its anchor; None for one within the page or out of the repository."""
     given, separator, anchor = link.partition("#")
     if not given or given.startswith(("/", "<")):
         return None, ""
@@ -95,7 +96,7 @@ def _target(link: str, path: str) -> tuple[str | None, str]:
 
 
 def _page_of(target: str) -> str | None:
-    """Where the site has what lies there in the repository; None for what is not there, which mkdocs complains of."""
+    """The site's path of a file in the repository; None for a missing file, which mkdocs reports."""
     if target.startswith("docs/"):
         return target.removeprefix("docs/")
     if target in TEXTS and (ROOT / target).is_file():

@@ -1,9 +1,9 @@
-"""A tool-call parser as one writes it in an afternoon: the first `</tool_call>` ends a call, wherever it stands.
+"""A naive tool-call parser: the first `</tool_call>` ends a call, wherever it is.
 
     toolfmt dev fuzz examples.first_closer:parser
 
-It reads whole answers: a callable that takes the text and returns a message in OpenAI's shape. What `toolfmt dev fuzz`
-finds in it stands in docs/fuzzing.md.
+It reads whole outputs: a callable that takes the text and returns an OpenAI message. docs/fuzzing.md shows what
+`toolfmt dev fuzz` finds in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 
 
 def parser(tools: list[Any] | None = None) -> Callable[[str], dict[str, Any]]:
-    """A parser for one answer."""
+    """A parser for one output."""
 
     def read(text: str) -> dict[str, Any]:
         calls = [{"function": json.loads(body)} for body in _CALL.findall(text)]
@@ -26,5 +26,5 @@ def parser(tools: list[Any] | None = None) -> Callable[[str], dict[str, Any]]:
     return read
 
 
-parser.formats = ("json",)  # type: ignore[attr-defined]  # what a factory may say of itself
-parser.version = "1.0"  # type: ignore[attr-defined]  # what a factory may say of itself
+parser.formats = ("json",)  # type: ignore[attr-defined]   what a factory may declare
+parser.version = "1.0"  # type: ignore[attr-defined]   what a factory may declare

@@ -1,7 +1,7 @@
-"""Recorded answers as messages, a batch of rows at a time: one function for every engine that hands out batches.
+"""Recorded outputs as messages, a batch of rows at a time: one function for every engine that passes batches.
 
-A row has the text of an answer under `text_key`; it gets the message that `toolfmt parse --jsonl` prints for it, as the
-text of JSON: a table then has one type for it, whatever the answers hold. A row without a text gets none.
+A row has the text of an output under `text_key`; it gets the message that `toolfmt parse --jsonl` prints for it, as
+JSON text: a table then has one type for it, whatever the outputs contain. A row without a text gets none.
 `with_datasets.py` and `with_ray.py` call it.
 """
 
@@ -25,14 +25,14 @@ def read_rows(rows: Mapping[str, Any], format: str, tools: list[Any] | None, tex
 
 
 def check_key(columns: Iterable[str], text_key: str) -> None:
-    """Ends the program, in one line, where the rows have no such column: a worker's failure would be told in many."""
+    """Ends the program, in one line, if the rows have no such column: a worker's failure would be reported in many."""
     if text_key not in (held := list(columns)):
         print(f"no row has {text_key!r}: --text-key is one of {', '.join(map(repr, held))}", file=sys.stderr)
         raise SystemExit(2)
 
 
 def arguments(what: str) -> Any:
-    """What both programs are asked with; `tools` is the list that the file holds."""
+    """The arguments of both programs; `tools` is the list from the file."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("recorded", help="a file with a JSON object a line")
     parser.add_argument("output", help="where the same goes with messages: a file for datasets, a directory for Ray")

@@ -1,17 +1,17 @@
-"""A server for local models, to copy from: requests in four protocols, answered through toolfmt's shapes.
+"""A server for local models, to copy from: requests in four protocols, served through toolfmt's shapes.
 
     python examples/server.py models/Qwen3-0.6B                        # generates with mlx-lm
     python examples/server.py models/Qwen3-0.6B --with transformers
     python examples/server.py models/Qwen3-0.6B --with http://127.0.0.1:8080/v1/completions
-    python examples/server.py models/Qwen3-0.6B --with answer.txt      # answers that text: for trying a client
+    python examples/server.py models/Qwen3-0.6B --with answer.txt      # returns that text: for trying a client
 
-It takes OpenAI's Chat Completions (`/v1/chat/completions`) and Responses (`/v1/responses`), Anthropic's Messages
+It supports OpenAI's Chat Completions (`/v1/chat/completions`) and Responses (`/v1/responses`), Anthropic's Messages
 (`/v1/messages`) and Ollama's `/api/chat`, with tools, streamed or not, and lists its models at `/v1/models` and
-`/api/tags`. Read it from `Server.answer` on: `Model.render` renders the request, what a source (`token_sources.py`)
-generates goes through a parser, and a shape says it as the client reads it. Generating stops where the client goes.
+`/api/tags`. Read it from `Server.answer` on: `Model.render` renders the request, a parser reads what a source
+(`token_sources.py`) generates, and a shape converts it for the client. Generating stops when the client disconnects.
 
-An example and no product: there is no batching, no authentication and no limit on a request's size, and what it cannot
-promise without constrained decoding (`tool_choice: "required"`, JSON answers) it rejects. Needs httpx, starlette and
+An example, not a product: there is no batching, no authentication and no limit on a request's size. It rejects what it
+cannot guarantee without constrained decoding (`tool_choice: "required"`, JSON responses). Needs httpx, starlette and
 uvicorn.
 """
 
@@ -62,16 +62,16 @@ from toolfmt.integrations.protocols import (
 from toolfmt.messages.events import Event, ToolCallEnd
 
 FAILED = "the answer failed; the server's log says why"
-"""What a client is told: what failed may name files, addresses and keys."""
+"""The error for a client: the real one may contain names of files, addresses and keys."""
 log = logging.getLogger(__name__)
 DEFAULT_LIMIT = 4096
-"""Tokens of an answer where the request names no number."""
+"""Tokens of a response if the request specifies no number."""
 
 # --- requests
 
 
 class Rejected(Exception):
-    """A request that is not answered: the status, and one line with the way out."""
+    """A rejected request: the status, and one line with the fix."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -88,7 +88,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Protocol:
-    """What differs between protocols: the shape of answers and of errors, and what a request leaves unsaid."""
+    """What differs between protocols: the format of responses and of errors, and the defaults of a request."""
 
     shape: Callable[..., StreamEncoder]
     id: str
@@ -125,7 +125,7 @@ SAMPLING = {"temperature": 100, "top_p": 1}
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A request that can be answered."""
+    """A request that can be served."""
 
     name: str
     source: Source
@@ -133,7 +133,7 @@ class ChatRequest:
     limit: int
     sampling: Mapping[str, float]
     stop: list[str]
-    """Strings of the client's at which the answer ends."""
+    """The client's stop strings."""
     one_call: bool
     stream: bool
     stream_usage: bool
@@ -154,19 +154,19 @@ async def read(request: Request, models: Mapping[str, Served], protocol: Protoco
     if not isinstance(name, str) or name not in models:
         raise Rejected(404, f"no model is called {name!r} here; models: {', '.join(models)}")
     served = models[name]
-    settings = body | object_under("options", body)  # where Ollama has its settings
+    settings = body | object_under("options", body)  # Ollama's settings are here
     choice = tool_choice_of(settings, protocol)
     reject_unsupported(settings)
     try:
         conversation = toolfmt.read_request(body)
-        # Who offers no tools is sent no call: an empty list, unlike None, tells the parser so.
+        # Clients that pass no tools get no calls: an empty list, unlike None, specifies that for the parser.
         tools = [] if choice == "none" else conversation.tools or []
         switches = thinking(settings, served.model)
         prompt = await run_in_threadpool(served.model.render, conversation.messages, tools, **switches)
     except toolfmt.ToolfmtError as error:
-        place = str(served.model.files.directory)  # nothing to be told to a client
+        place = str(served.model.files.directory)  # nothing to send to a client
         message = str(error).replace(place + os.sep, "").replace(place + ":", name + ":")
-        # What else a caller of `Model.render` may do is no way out for a client.
+        # Other options of `Model.render` are not a fix for a client.
         raise Rejected(
             400, message.removesuffix(" to leave it out").removesuffix(", or render with lossy=True")
         ) from None
@@ -192,7 +192,7 @@ def object_under(key: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tool_choice_of(settings: Mapping[str, Any], protocol: Protocol) -> str:
-    """`auto` or `none`, however the protocol says it."""
+    """`auto` or `none`, however the protocol specifies it."""
     choice = settings.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     if kind not in (None, "auto", "none"):
@@ -205,7 +205,9 @@ def tool_choice_of(settings: Mapping[str, Any], protocol: Protocol) -> str:
 
 
 def reject_unsupported(settings: Mapping[str, Any]) -> None:
-    """Raises `Rejected` for what would change the answer and is not done here: to pass it over would be a lie."""
+    """Raises `Rejected` for a parameter that would change the response and is not supported: ignoring it would mislead
+    the client.
+    """
     formats = (settings.get("response_format"), settings.get("format"), object_under("text", settings).get("format"))
     if any(one and not (isinstance(one, dict) and one.get("type") == "text") for one in formats):
         raise Rejected(400, "an answer in JSON cannot be promised here; ask for it in a message")
@@ -216,7 +218,7 @@ def reject_unsupported(settings: Mapping[str, Any]) -> None:
 
 
 def thinking(settings: Mapping[str, Any], model: toolfmt.Model) -> dict[str, Any]:
-    """The template's own switch, where it has one, for what vLLM, Ollama and Anthropic call thinking."""
+    """The template's own switch, if it has one, for what vLLM, Ollama and Anthropic call thinking."""
     enabled = object_under("chat_template_kwargs", settings).get("enable_thinking", settings.get("think"))
     if "type" in (anthropic := object_under("thinking", settings)):
         enabled = anthropic["type"] != "disabled"
@@ -236,7 +238,7 @@ def limit_of(settings: Mapping[str, Any]) -> int:
     limit = next((settings[key] for key in LIMITS if settings.get(key) is not None), DEFAULT_LIMIT)
     if isinstance(limit, bool) or not isinstance(limit, int) or limit == 0:
         raise Rejected(400, f"{limit!r} is not a number of tokens; send one above 0")
-    return limit if limit > 0 else DEFAULT_LIMIT  # Ollama's -1 and -2: as many as there is room for
+    return limit if limit > 0 else DEFAULT_LIMIT  # Ollama's -1 and -2: as many as fit
 
 
 def stops_of(settings: Mapping[str, Any]) -> list[str]:
@@ -247,12 +249,12 @@ def stops_of(settings: Mapping[str, Any]) -> list[str]:
     return stops
 
 
-# --- answers
+# --- responses
 
 
 @dataclass
 class Answer:
-    """An answer under way; once its events have been read, why it ended and what it took."""
+    """A response in progress; once its events have been read, why it ended and how many tokens it took."""
 
     chat_request: ChatRequest
     reason: FinishReason = field(init=False)
@@ -286,51 +288,52 @@ def first_end(events: list[Event]) -> int | None:
 
 
 def format_of(prompt: toolfmt.Prompt) -> toolfmt.ToolCallFormat:
-    """The format of the answer; where none is known there are no tools, and what matters is reasoning."""
+    """The format of the output; if none is known there are no tools, and only reasoning matters."""
     return prompt.tool_call_format or toolfmt.get("json")
 
 
 def in_json(body: Any, status: int = 200) -> Response:
-    """A response of ASCII alone: a model may write half of a surrogate pair, which UTF-8 cannot hold and JSON can."""
+    """An ASCII response: a model may write half of a surrogate pair, which UTF-8 cannot encode and JSON can."""
     text = json.dumps(body, allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
 
 
 async def not_served(request: Request, error: Exception) -> Response:
-    """What a path or a method that is not served here is told, in the words of the protocol that it seems to be of."""
+    """The error for an unsupported path or method, in the format of the protocol that it seems to belong to."""
     assert isinstance(error, HTTPException)
     path = request.scope["path"]
     near = MESSAGES if path.startswith(MESSAGES) else OLLAMA if path.startswith("/api/") else CHAT
     body = PROTOCOLS[near].error(error.status_code, f"{request.method} {path} is not served here")
     answer = in_json(body, error.status_code)
-    answer.headers.update(error.headers or {})  # the methods that there are
+    answer.headers.update(error.headers or {})  # the supported methods
     return answer
 
 
 async def in_pieces(shape: StreamEncoder, answer: Answer) -> AsyncGenerator[str, None]:
-    """The answer as it stands on the wire."""
+    """The response in its wire format."""
     try:
         async with aclosing(answer.events()) as batches:
             async for events in batches:
                 if payloads := shape.push(events):
                     yield "".join(map(shape.wire, payloads))
         last = shape.finish(answer.reason, answer.usage if answer.chat_request.stream_usage else None)
-    except Exception:  # the status is out: whatever failed can be told in the stream alone
+    except Exception:  # the status has been sent: an error can only be reported in the stream
         log.exception("an answer failed")
         last = shape.fail(FAILED)
     yield "".join(map(shape.wire, last)) + shape.end
 
 
 async def in_one(shape: StreamEncoder, answer: Answer) -> dict[str, Any]:
-    """The answer as one object."""
+    """The response as one object."""
     async with aclosing(answer.events()) as batches:
         events = [event async for batch in batches for event in batch]
     return shape.whole(events, answer.reason, answer.usage)
 
 
 async def while_there(request: Request, work: asyncio.Task[dict[str, Any]]) -> dict[str, Any] | None:
-    """What the work comes to; None, and the work stopped, where the client goes away before. A response that streams
-    watches for that by itself."""
+    """The result of the work; None, and the work stopped, if the client disconnects before. A streaming response checks
+    for that by itself.
+    """
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -359,7 +362,7 @@ class Server:
             return await self.answered(await read(request, self.models, protocol), request, protocol)
         except Rejected as error:
             status, message = error.status, str(error)
-        except Exception:  # whatever failed is told in the protocol's own words
+        except Exception:  # an error is reported in the format of the protocol
             log.exception("an answer failed")
             status, message = 500, FAILED
         return in_json(protocol.error(status, message), status)
@@ -371,20 +374,21 @@ class Server:
             int(time.time()),
             taken_ids=chat_request.taken_ids,
             call_id=format_of(chat_request.prompt).call_id,
-            # What is not streamed can be told once it is known to be whole.
+            # Without streaming, the response is sent once it is known to be whole.
             whole_calls=self.whole_calls or not chat_request.stream,
             rejected=self.rejected,
         )
         answer = Answer(chat_request)
         if chat_request.stream:
             pieces = in_pieces(shape, answer)
-            # Starlette cancels what it waits for where the client goes, but closes nothing that it does not wait for.
+            # Starlette cancels what it waits for when the client disconnects, but closes nothing that it does not wait
+            # for.
             closing = BackgroundTask(pieces.aclose)
             return StreamingResponse(pieces, media_type=shape.media_type, background=closing)
         body = await while_there(request, asyncio.create_task(in_one(shape, answer)))
         if body is None:
             return Response(status_code=499)  # nobody reads it
-        failed = body.get("error") is not None and "status" not in body  # a response has a status of its own
+        failed = body.get("error") is not None and "status" not in body  # a response has its own status
         return in_json(body, 500 if failed else 200)
 
     async def list_for_openai(self, request: Request) -> Response:
@@ -421,7 +425,7 @@ def source_of(kind: str, model: toolfmt.Model, called: str) -> Source:
     except ImportError as error:
         needed = NEEDED.get(kind, "httpx starlette uvicorn")
         raise NotStarted(f"--with {kind}: {in_one_line(error)}; pip install {needed}") from None
-    except Exception as error:  # noqa: BLE001  whatever a runtime makes of files that it cannot load
+    except Exception as error:  # noqa: BLE001  any exception of a runtime for files that it cannot load
         raise NotStarted(f"{kind} cannot load the model: {in_one_line(error)}") from None
     try:
         return text_source(Path(kind).read_text("utf-8"))
@@ -435,8 +439,9 @@ def in_one_line(error: Exception) -> str:
 
 
 def served_by(paths: list[str], kind: str, called: str | None) -> dict[str, Served]:
-    """The models by the last part of their paths; an endpoint is asked for them by the whole, as servers are that were
-    started with it. Raises `NotStarted` and `toolfmt.ToolfmtError`."""
+    """The models by the last part of their paths; an endpoint is asked for them by the whole path, as servers are that
+    were started with it. Raises `NotStarted` and `toolfmt.ToolfmtError`.
+    """
     models = {}
     for path in paths:
         model = toolfmt.load(path)

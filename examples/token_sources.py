@@ -1,7 +1,7 @@
-"""What generates for `server.py`: mlx-lm, transformers, a raw completion endpoint, or a text that is written already.
+"""The token sources of `server.py`: mlx-lm, transformers, a raw completion endpoint, or a file.
 
-A `Source` is called with a finished prompt and gives the answer in pieces, as the model wrote it: the markers of calls
-must be in it, and no user's text may have become one. Whoever reads it closes it; a source then stops generating.
+A `Source` is called with a finished prompt and yields the output in chunks, as the model wrote it: the markers of calls
+must be in it, and no user's text may have become one. The caller closes it; a source then stops generating.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from toolfmt.integrations.protocols import FinishReason, Usage
 
 @dataclass(frozen=True)
 class Piece:
-    """Some text of an answer; why it ended, with its last piece; the tokens so far, where they are known.
+    """Some text of an output; why it ended, with its last chunk; the tokens so far, if they are known.
 
-    An answer without a reason broke off, and so has failed.
+    An output without a reason was interrupted, and so has failed.
     """
 
     text: str
@@ -65,13 +65,13 @@ def transformers_source(directory: str) -> Source:
     ends = ends if isinstance(ends, list) else [ends]
 
     class Counting(TextIteratorStreamer):
-        """Hands over whole words, and counts their tokens."""
+        """Yields whole words, and counts their tokens."""
 
         tokens = 0
 
         def put(self, value: Any) -> None:
             self.tokens += 0 if self.next_tokens_are_prompt else value.numel()
-            super().put(value)  # type: ignore[no-untyped-call]  # transformers' has no types
+            super().put(value)  # type: ignore[no-untyped-call]   transformers has no types here
 
     def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> Generator[Piece, None, None]:
         ids = torch.tensor([prompt.token_ids(tokenizer)])
@@ -91,7 +91,7 @@ def transformers_source(directory: str) -> Source:
                 )
                 return int(whole[0, -1]) in ends
             finally:
-                streamer.end()  # where generating fails, too: else the loop below waits for ever
+                streamer.end()  # also if generating fails: without this, the loop below waits forever
 
         with ThreadPoolExecutor(1) as thread:
             generated = thread.submit(generate)
@@ -108,7 +108,7 @@ def transformers_source(directory: str) -> Source:
 def _in_one_thread(
     pieces: Callable[[Prompt, int, Mapping[str, float]], Generator[Piece, None, None]], thread: ThreadPoolExecutor
 ) -> Source:
-    """A source of a generator function that waits for its model: each step runs in the thread, one answer at a time."""
+    """A source made from a blocking generator function: each step runs in the thread, one response at a time."""
     alone = asyncio.Lock()
 
     async def source(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
@@ -119,7 +119,7 @@ def _in_one_thread(
                 while (piece := await loop.run_in_executor(thread, next, generating, None)) is not None:
                     yield piece
             finally:
-                # Where the client has gone, a step may still run: the thread closes the generator behind it.
+                # When the client has disconnected, a step may still run: the thread closes the generator after it.
                 thread.submit(generating.close)
 
     return source
@@ -128,16 +128,15 @@ def _in_one_thread(
 def endpoint_source(url: str, model: str) -> Source:
     """Generates with a raw completion endpoint that takes the finished prompt: vLLM's, SGLang's, llama.cpp's, mlx-lm's.
 
-    `model` is what the endpoint calls its model. A prompt that begins with a token of its own is begun twice where the
-    endpoint puts one in front and cannot be asked not to (SGLang, mlx-lm). Where the endpoint detokenises without
-    special tokens, whatever it is asked (llama.cpp without `--special`), markers that are special tokens are lost
-    there. A text is all that it takes: so a marker in a user's text has a dot put into it (`neutralize`), and stays
-    text.
+    `model` is the endpoint's name for its model. A prompt that begins with a BOS token gets two of them if the endpoint
+    adds one and has no option against it (SGLang, mlx-lm). If the endpoint always detokenizes without special tokens
+    (llama.cpp without `--special`), markers that are special tokens are lost. It takes only text: so a marker in a
+    user's text gets a dot inserted (`neutralize`), and stays text.
     """
     import httpx
 
-    # Others pass these over. The first two are vLLM's and SGLang's: the markers stay. The third is vLLM's alone: the
-    # prompt is not begun twice.
+    # Others ignore these. The first two are vLLM's and SGLang's: the markers stay. The third is vLLM's only: no second
+    # BOS token is added.
     as_it_is = {"skip_special_tokens": False, "spaces_between_special_tokens": False, "add_special_tokens": False}
     options = {"model": model, "stream": True, "stream_options": {"include_usage": True}, **as_it_is}
 
@@ -155,14 +154,14 @@ def endpoint_source(url: str, model: str) -> Source:
 
 
 def _failure(status: int, body: bytes, model: str) -> str:
-    """What an endpoint says where it does not answer, in one line of the server's log."""
+    """The error of an endpoint that does not respond, in one line of the server's log."""
     message = " ".join(body.decode("utf-8", "replace").split())[:200]
     way_out = f"; if it is the model {model!r} that it does not know, --called gives its name" if status == 404 else ""
     return f"the endpoint answered {status}: {message}{way_out}"
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The lines of an event stream. httpx would break a line at U+2028, too, which may stand in a text of JSON."""
+    """The lines of an event stream. httpx would break a line at U+2028, too, which may be in a JSON text."""
     rest = b""
     async for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")
@@ -175,7 +174,7 @@ _REASONS: dict[str, FinishReason] = {"stop": "stop", "eos": "stop", "length": "l
 
 
 def _piece_of(chunk: Mapping[str, Any]) -> Piece:
-    """A chunk of OpenAI's Completions; raises where the answer ends in any way but by the model or by the limit."""
+    """A chunk of OpenAI's Completions; raises if the output ends in any way but by the model or by the limit."""
     if chunk.get("error"):
         raise RuntimeError(str(chunk["error"]))
     choice: Mapping[str, Any] = next(iter(chunk.get("choices") or ()), {})
@@ -187,7 +186,7 @@ def _piece_of(chunk: Mapping[str, Any]) -> Piece:
 
 
 def text_source(text: str) -> Source:
-    """Says the same to everybody, a word at a time."""
+    """Returns the same for every prompt, a word at a time."""
     words = re.findall(r"\s*\S+|\s+", text)
 
     async def source(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:

@@ -1,4 +1,4 @@
-"""Recorded answers parsed by Hugging Face's datasets, in several processes.
+"""Recorded outputs parsed by Hugging Face's datasets, in several processes.
 
 python examples/with_datasets.py recorded.jsonl messages.jsonl --format glm4 --tools tools.json --processes 8
 """

@@ -1,4 +1,4 @@
-"""Recorded answers parsed by Ray Data, on one machine or many.
+"""Recorded outputs parsed by Ray Data, on one machine or many.
 
 python examples/with_ray.py recorded.jsonl messages --format glm4 --tools tools.json --processes 8
 """
@@ -14,7 +14,7 @@ def main() -> None:
     parsed = arguments("Parse recorded answers with Ray Data.")
     ray.init(num_cpus=parsed.processes, include_dashboard=False)
     options = {"format": parsed.format, "tools": parsed.tools, "text_key": parsed.text_key}
-    # Blocks are read side by side: a file alone is one, and is cut into some for each processor.
+    # Blocks are read in parallel: a single file is one, and is split into some for each processor.
     recorded = ray.data.read_json(parsed.recorded).repartition(4 * parsed.processes)
     check_key(recorded.columns() or (), parsed.text_key)
     recorded.map_batches(read_rows, fn_kwargs=options).write_json(parsed.output)

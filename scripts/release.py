@@ -1,8 +1,8 @@
 """Check and build a release: `python scripts/release.py` in a clean checkout. It uploads nothing and makes no tag.
 
-Each step raises `Wrong` with the way out; the first that fails ends it with status 1. What is left out by an option is
-named at the end, so that nobody takes a release for checked that is not. What it makes lies in `dist/`: an sdist and
-the wheel that comes of it, which is byte for byte the one that comes of the checkout.
+Each step raises `Wrong` with the fix; the first that fails ends it with status 1. Steps that an option skips are listed
+at the end, so that an unchecked release is not mistaken for a checked one. The results are in `dist/`: an sdist and the
+wheel built from it, which is byte for byte the one built from the checkout.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _LAST_LINES = 15
 
 
 class Wrong(Exception):
-    """Why there can be no release, with the way out."""
+    """Why there can be no release, with the fix."""
 
 
 def output(*words: str, at: Path = ROOT, environment: Mapping[str, str] = os.environ) -> str:
-    """What a command prints. Raises `Wrong` where it fails, with the last that it said."""
+    """The output of a command. Raises `Wrong` if it fails, with the end of its output."""
     try:
         done = subprocess.run(
             words, cwd=at, env=environment, stdout=-1, stderr=subprocess.STDOUT, text=True, check=False
@@ -45,7 +45,7 @@ def output(*words: str, at: Path = ROOT, environment: Mapping[str, str] = os.env
 
 
 def check_tree(options: argparse.Namespace) -> None:
-    """Nothing is uncommitted: what is built is what a commit holds."""
+    """Nothing is uncommitted: what is built is the content of a commit."""
     if changed := output("git", "status", "--porcelain").splitlines():
         raise Wrong(f"{len(changed)} files are changed or new ({changed[0].strip()} …); commit them or take them away")
 
@@ -64,7 +64,7 @@ def check_version(options: argparse.Namespace) -> None:
 
 
 def version_here() -> str:
-    """The version that the package says it is."""
+    """The version that the package declares."""
     found = _VERSION.search((ROOT / "toolfmt/_util/version.py").read_text("utf-8"))
     if found is None:
         raise Wrong("toolfmt/_util/version.py has no line __version__ = …")
@@ -72,7 +72,7 @@ def version_here() -> str:
 
 
 def check_tools(options: argparse.Namespace) -> None:
-    """What is needed is installed, and nothing lies where the release is to be."""
+    """The requirements are installed, and the target folder is empty."""
     if missing := [package for module, package in TOOLS.items() if find_spec(module) is None]:
         raise Wrong(f"{', '.join(missing)} not installed; pip install -e '.[release]'")
     if DIST.exists() and (not DIST.is_dir() or any(DIST.iterdir())):
@@ -95,7 +95,7 @@ def check_site(options: argparse.Namespace) -> None:
 
 
 def build(options: argparse.Namespace) -> None:
-    """An sdist and the wheel of it, alike wherever they are built; the wheel of the checkout is the same."""
+    """An sdist and the wheel of it, identical wherever they are built; the wheel of the checkout is the same."""
     when = output("git", "log", "-1", "--format=%ct").strip()
     environment = {**os.environ, "SOURCE_DATE_EPOCH": when}
     command = [sys.executable, "-m", "build", *["--no-isolation"] * options.no_isolation, "--outdir"]
@@ -114,7 +114,7 @@ def wheel_here() -> Path:
 
 
 def check_built(options: argparse.Namespace) -> None:
-    """The metadata can be shown by an index, and the wheel holds what a wheel should."""
+    """The metadata can be shown by an index, and the wheel contains what a wheel should."""
     output(sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(DIST.iterdir())))
     output(sys.executable, "-m", "check_wheel_contents", str(wheel_here()))
 
@@ -135,7 +135,7 @@ def check_installed(options: argparse.Namespace) -> None:
 
 
 def steps(options: argparse.Namespace) -> Iterator[tuple[str, Callable[[argparse.Namespace], None], str]]:
-    """What is done, in order: in words, the function, and the option that leaves it out."""
+    """The steps, in order: a description, the function, and the option that skips it."""
     yield "the tree is clean", check_tree, ""
     yield "version and changelog agree", check_version, ""
     yield "the tools are there", check_tools, ""
@@ -170,7 +170,7 @@ def main() -> int:
 
 
 def report(left_out: list[str]) -> None:
-    """What was made, what was not looked at, and what a person does next."""
+    """What was made, what was skipped, and the next step for a person."""
     version = version_here()
     for file in sorted(DIST.iterdir()):
         print(f"  {file.relative_to(ROOT)}  {file.stat().st_size:,} bytes")

@@ -1,8 +1,9 @@
 """Run a part of the tests with every other Python that is installed: `python scripts/try_pythons.py [PYTHON …]`.
 
-Without arguments it looks for `python3.11` to `python3.14` in PATH, and for what pyenv has. Each gets an environment of
-its own with the extra `test`, in a folder that is removed afterwards, and runs the tests that are about the language
-and the system rather than about many formats. Exit status 0: all passed; 1: some failed; 2: no other Python is there.
+Without arguments it searches for `python3.11` to `python3.14` in PATH, and for pyenv's versions. Each gets a separate
+environment with the extra `test`, in a folder that is removed afterwards, and runs the tests that are about the
+language and the system rather than about many formats. Exit status 0: all passed; 1: some failed; 2: no other Python is
+there.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _VERSION = re.compile(r"Python (3\.(\d+)\.\S+)")
 
 
 def found(given: list[str]) -> dict[str, str]:
-    """The Pythons to try, by their versions: those that are given, else those there but of this one's minor."""
+    """The Pythons to try, by version: those in the arguments, or those found, except this one's minor version."""
     kept = sorted(Path.home().glob(".pyenv/versions/*/bin/python3"))
     paths = given or [*filter(None, (shutil.which(f"python3.{minor}") for minor in MINORS)), *map(str, kept)]
     pythons: dict[str, str] = {}
@@ -46,7 +47,7 @@ def _file(name: str) -> str:
 
 
 def passes(python: str) -> bool:
-    """Whether the tests pass with it; what they print is printed."""
+    """Whether the tests pass with it; their output is printed."""
     with tempfile.TemporaryDirectory() as folder:
         inside = str(Path(folder) / "bin" / "python")
         for words in (

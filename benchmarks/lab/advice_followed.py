@@ -1,12 +1,12 @@
-"""The advice of reports, followed literally: what a program then does when its model drafts calls in its reasoning.
+"""The advice of reports, followed literally: what a program does if its model writes calls inside its reasoning.
 
     python -m benchmarks.lab.advice_followed [--models 30] [--seed S]
 
-A model directory is made for each template. Nothing but the report's strings is used: the command and the line of
-Python are run as they stand there (FILE is the request, `tools` the tools). The answer is composed: where the model
-reasons, reasoning with a drafted call in it, then the real call, then what ends it, as text with its special tokens.
-The second turn brings the result. Counted are drafts that were executed, reasoning and end marks that were shown as
-content, calls that were lost, and crashes.
+A model directory is made for each template. Only the report's strings are used: the command and the line of Python are
+run unchanged (FILE is the request, `tools` the tools). The output is composed: if the model reasons, reasoning with a
+call in it, then the real call, then what ends it, as text with its special tokens. The second turn contains the result.
+It counts calls inside reasoning that were executed, reasoning and end markers that were shown as content, calls that
+were lost, and crashes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _PIECE = 7
 
 @dataclass(frozen=True)
 class Followed:
-    """A template in its directory, and what the report says to do: a command or none, and the line of Python."""
+    """A template in its directory, and the report's advice: a command or none, and the line of Python."""
 
     directory: Path
     source: str
@@ -67,7 +67,7 @@ class Followed:
     line: str
 
     def prompt(self, messages: Sequence[dict[str, Any]]) -> str:
-        """The prompt that the advice leads to: by the command, else as transformers renders what a client holds."""
+        """The prompt that the advice leads to: by the command, or as transformers renders the client's messages."""
         if not self.command:
             return rendered_by_transformers(self.source, list(messages), TOOLS)
         request = self.directory / "request.json"
@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def problems_of(source: str, directory: Path) -> tuple[dict[str, str], str]:
-    """What went wrong where the advice for a model of this template was followed, and how it was; empty for nothing."""
+    """What went wrong if the advice for a model of this template was followed, and how it was; empty for nothing."""
     (directory / "chat_template.jinja").write_bytes(source.encode("utf-8"))
     (directory / "tokenizer_config.json").write_text(json.dumps(TOKENS), "utf-8")
     model = toolfmt.load(directory)
@@ -137,7 +137,7 @@ def problems_of(source: str, directory: Path) -> tuple[dict[str, str], str]:
 
 
 def advice_of(report: dict[str, Any], directory: Path, source: str) -> Followed | None:
-    """What the report says to do with transformers, whose prompts are those of every server; None for nothing."""
+    """The report's advice for transformers, whose prompts are those of every server; None if there is none."""
     advice = [
         f"{one['text']}\n{one['remark']}"
         for one in report["advice"]
@@ -149,7 +149,7 @@ def advice_of(report: dict[str, Any], directory: Path, source: str) -> Followed 
 
 
 def composed(model: toolfmt.Model, report: dict[str, Any]) -> tuple[str, bool]:
-    """An answer of this model, and whether it reasons."""
+    """An output of this model, and whether it reasons."""
     in_reasoning, real = (model.write([("delete_file", arguments)], TOOLS) for arguments in (IN_REASONING, REAL))
     ends = [*report["stop_of_calls"], *report["stop"]]
     end = "" if not ends or real.rstrip().endswith(ends[0]) else ends[0]
@@ -174,7 +174,7 @@ def read(followed: Followed, answer: str) -> Message:
 
 
 def misread(message: Message, stops: Sequence[str]) -> dict[str, str]:
-    """What the message says that the model did not mean."""
+    """The unintended parts of the message."""
     calls = [(call.name, call.arguments) for call in message.tool_calls]
     arguments = []
     for _, text in calls:

@@ -1,13 +1,13 @@
-"""Many streams at once through the example server: how long they take, whether anything is lost, what a shape costs.
+"""Many concurrent streams through the example server: their duration, lost data, and the cost of a protocol.
 
     python -m benchmarks.lab.concurrent_streams [--streams N] [--tokens N] [--wait SECONDS]
 
-The server runs in a process of its own, on this machine alone. Its token source writes to each stream what no other is
-told: a text, a call with it as its argument, and a text behind that; a token is four characters, and `--wait` passes
-before each (0.05: a model at 20 tokens a second). The streams go in turn to the four protocols; each is read to its end
-and compared with what it was to be told. Printed are the same streams one after the other, all at once, and all at once
-without waiting, which is as fast as the server goes. What the parser and a shape cost a token is measured apart, in one
-process without HTTP. The exit status is 1 where a stream lost anything.
+The server runs in a separate process, on this machine only. Its token source writes unique text to each stream: a text,
+a call with it as its argument, and a text after that; a token is four characters, and `--wait` passes before each
+(0.05: a model at 20 tokens per second). The streams use the four protocols in turn; each is read to its end and
+compared with the expected text. Prints the same streams one after the other, all at once, and all at once without
+waiting, which is as fast as the server is. The cost of the parser and of a protocol per token is measured separately,
+in one process without HTTP. The exit status is 1 if a stream lost anything.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
 
 from answer_scenarios import TOOLS, call_text, model, serving  # noqa: E402  # its folder is named above
-from server import PROTOCOLS, Served  # noqa: E402  # likewise
+from server import PROTOCOLS, Served  # noqa: E402   likewise
 from token_sources import Piece, Source  # noqa: E402  # likewise
 
-import toolfmt  # noqa: E402  # stands behind those
+import toolfmt  # noqa: E402   after those
 from toolfmt.integrations.protocols import Chat, Messages, Ollama, Responses, StreamEncoder, Usage  # noqa: E402  # likewise
 from toolfmt.messages.events import Event  # noqa: E402  # likewise
 
@@ -41,7 +41,7 @@ Answer = tuple[str, list[tuple[str, Any]]]
 
 
 def note_of(number: int, tokens: int) -> str:
-    """A text of a stream of its own."""
+    """The unique text of a stream."""
     return " ".join(f"{number}:{word}" for word in range(tokens // 3))
 
 
@@ -57,7 +57,7 @@ def pieces_of(number: int, tokens: int) -> list[str]:
 
 
 def source_of(tokens: int, wait: float) -> Source:
-    """Writes for a prompt what its question's number says."""
+    """Writes the text for the number in the prompt's question."""
 
     async def source(prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
         number = int(re.findall(r"This is stream (\d+)", prompt.text)[-1])
@@ -70,7 +70,7 @@ def source_of(tokens: int, wait: float) -> Source:
 
 
 def serve(tokens: int, wait: float) -> None:
-    """Serve until standard input ends; the address is printed, and the CPU time it took."""
+    """Serve until standard input ends; prints the address, and the CPU time it took."""
     model().profile  # noqa: B018  # probed once, before anybody is waiting
     before = time.process_time()
     served = {"waits": Served(model(), source_of(tokens, wait)), "hurries": Served(model(), source_of(tokens, 0))}
@@ -81,12 +81,12 @@ def serve(tokens: int, wait: float) -> None:
             before = time.process_time()
 
 
-# --- what a stream came to
+# --- the result of a stream
 
 
 @dataclass
 class Stream:
-    """One answer: what was told, when the first of it came and when the last, in seconds from its request."""
+    """One response: its text, when the first of it came and when the last, in seconds from its request."""
 
     answer: Answer
     first: float
@@ -174,7 +174,7 @@ async def read_all(base: str, name: str, streams: int, at_once: int) -> list[Str
     return await asyncio.gather(*map(one, range(streams)))
 
 
-# --- what a shape costs
+# --- what a protocol costs
 
 
 def microseconds(run: Callable[[], object], count: int) -> float:

@@ -3,12 +3,12 @@
     python -m benchmarks.lab.first_argument [--tokens 2000] [--rounds 3]
 
 First the times of one call of so many tokens, streamed over HTTP on this machine: until the first byte of its arguments
-is there, until the answer ends, and the longest time without a byte; and the same through `for_mlx.stream` without a
-server. Then what both servers tell of the same answers of several families, each with two calls, one of which writes a
-program with closers in it: whole, and cut by `max_tokens` at every third token. Of the cut ones are counted those with
-a call that a client could execute and the model has not written so, and those that do not end as cut (`length`). The
-models say their answers without having learnt them (`tests/support/tiny_models.py`), so that a token takes little
-time and reading shows. Needs what the `test` extra brings.
+is there, until the response ends, and the longest time without a byte; and the same through `for_mlx.stream` without a
+server. Then the responses of both servers for the same outputs of several families, each with two calls, one of which
+writes a program with end markers in it: whole, and cut by `max_tokens` at every third token. Of the truncated ones, it
+counts those with a call that a client could execute although the model did not write it so, and those that do not end
+as truncated (`length`). The models generate their outputs without training (`tests/support/tiny_models.py`), so that a
+token takes little time and parsing is visible. Needs the `test` extra.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MESSAGES = [{"role": "user", "content": "Go on."}]
 PROGRAM = 'if a < b:\n    print("</tool_call>", {"x": [1, 2]}, "}\\n]", f"{a}")\n'
 CALLS = [("get_weather", {"city": "Paris"}), ("write_file", {"path": "a.py", "text": PROGRAM})]
 FAMILIES: dict[str, tuple[str, ...]] = {
-    # A template, the token that ends its answers, other control tokens.
+    # A template, the token that ends its outputs, other control tokens.
     "json": ("Qwen-Qwen3-0.6B", "<|im_end|>"),
     "glm4": ("GLM-4.6", "<|user|>"),
     "gemma4": ("google-gemma-4-31B-it", "<turn|>", "<|channel>", "<channel|>"),
@@ -71,7 +71,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 
 @contextmanager
 def serving(server: str, model: Path) -> Iterator[str]:
-    """A server in a process of its own, ready."""
+    """A server in a separate process, ready."""
     with create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [
@@ -102,7 +102,7 @@ def serving(server: str, model: Path) -> Iterator[str]:
 
 @dataclass
 class Streamed:
-    """What a client has of a streamed answer, and when."""
+    """What a client gets from a streamed response, and when."""
 
     first: float | None = None
     ended: float = 0.0
@@ -127,7 +127,7 @@ class Streamed:
 
     @property
     def executable(self) -> list[tuple[str, Any]]:
-        """The calls that a client could take for whole."""
+        """The calls that a client could take as whole."""
         read = []
         for name, arguments in self.calls:
             try:
@@ -172,7 +172,7 @@ def times(tokens: int, rounds: int, home: Path) -> None:
             for server, url in urls.items():
                 result = streamed(url, directory)
                 assert len(result.executable) == 1, result.finish
-                if turn:  # the first answer warms up
+                if turn:  # the first response warms up
                     results[server].append((result.first or 0.0, result.ended, result.longest_gap))
     used = 0
     for _ in range(rounds):

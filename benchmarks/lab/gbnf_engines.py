@@ -2,11 +2,11 @@
 
     python benchmarks/lab/gbnf_engines.py [--written 50] [--broken 6] [--damaged 60] [--format NAME] [--engine NAME]
 
-For each format: so many written calls, which the engine must accept; calls that break their schema in eleven ways, and
-damaged texts that strict reading refuses, none of which it may accept; where calls are required, and where text may
-stand before them or instead of them; in llama.cpp with the markers as text and as tokens. Prints a line for each
-engine, and what went wrong. Needs `llama-cpp-python`, `gguf` and `xgrammar` beside the `test` extra; an engine that is
-missing is left out and said so.
+For each format: so many written calls, which the engine must accept; calls that violate their schema in eleven ways,
+and damaged texts that strict parsing rejects, none of which it may accept; with required calls, and with text before
+them or instead of them; in llama.cpp with the markers as text and as tokens. Prints a line for each engine, and the
+failures. Needs `llama-cpp-python`, `gguf` and `xgrammar` in addition to the `test` extra; a missing engine is skipped
+with a message.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from toolfmt.grammars.gbnf import gbnf
 
 @dataclass
 class EngineSubject(Subject):
-    """A format whose texts an engine of GBNF judges."""
+    """A format whose texts a GBNF engine judges."""
 
     engine_name: str = "llama.cpp"
 
@@ -50,7 +50,7 @@ class EngineSubject(Subject):
 
     @property
     def most_calls(self) -> int:
-        """One where a call's end is a token at which llama.cpp ends the answer."""
+        """A format in which a call's end is a token at which llama.cpp ends the output."""
         ends = self.engine_name == "llama.cpp" and any(map(self.engine.ends_at, self.special))
         return 1 if ends else super().most_calls
 

@@ -1,20 +1,20 @@
-"""Texts that nobody tuned a parser for, by the million: laws 1 to 5 and 11, nothing raised, the time, the memory.
+"""Texts that no parser was tuned for, by the million: guarantees 1 to 5 and 11, nothing raised, the time, the memory.
 
     python benchmarks/lab/generated_texts.py [FORMAT …] [--texts 65000] [--seed 0] [--seconds S] [--processes N]
     python benchmarks/lab/generated_texts.py --memory [FORMAT …]
 
-A text is made of elements: prose, calls of any format whole, cut, spliced with another, set into each other, into a
-fence, into reasoning or between backticks, markers of any format alone, doubled and by the hundred, JSON that is none,
-absurd numbers, control characters, halves of surrogate pairs, long runs; then a few places are damaged. Tools, schemas,
-strictness and prefix are drawn as well. The generator shares nothing with the tests of the laws;
-`tests/support/laws.py` has the checks. Text number N of a seed is the same in every run.
+A text is made of elements: prose, calls of any format whole, cut, spliced with another, nested, in a fence, in
+reasoning or between backticks, markers of any format alone, doubled and by the hundred, invalid JSON, absurd numbers,
+control characters, halves of surrogate pairs, long runs; then a few positions are damaged. Tools, schemas, strictness
+and prefix are random too. The generator shares nothing with the tests of the guarantees; `tests/support/laws.py` has
+the checks. Text number N of a seed is the same in every run.
 
 Every text is read whole and at random cuts; every third (unless it is long) a character at a time, and every eighth by
-`parse`. One in a hundred is long, and its CPU time is measured, fed at once and in pieces of four: more than 25 µs a
-character is a failure. Failing texts are made smaller and printed; the exit status is 1 if there is one.
+`parse`. One in a hundred is long, and its CPU time is measured, fed at once and in chunks of four: more than 25 µs per
+character is a failure. Failing texts are minimized and printed; the exit status is 1 if there is one.
 
 `--memory` feeds a parser 50 MB of content, and other parsers calls with 10,000 distinct keys (in one parser, and in one
-each with its own tools), and tells how much the second half added to what tracemalloc sees; more than 256 KB fails.
+each with its own tools), and prints how much the second half added to what tracemalloc sees; more than 256 KB fails.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _element(chance: random.Random, format: str) -> str:
 
 
 def _around(chance: random.Random, call: str) -> str:
-    """A call as it stands, or in what may stand around it."""
+    """A call alone, or in a possible context."""
     return chance.choice(
         (
             "{}", "{}", "{}", "{}", "{}\n", "\n{}", " {}", "Let me see.\n{}\nDone.", "See `{}` there.", "```\n{}\n```",
@@ -163,7 +163,7 @@ def _spliced(chance: random.Random, one: str, other: str) -> str:
 
 
 def _nested(chance: random.Random, format: str, other: str) -> str:
-    """A call set into another one, where a value stands or anywhere."""
+    """A call inserted into another one, in a value or anywhere."""
     outer, inner = _call(chance, format), _call(chance, other)
     at = outer.find("Oslo")
     at = at if at >= 0 and chance.random() < 0.7 else chance.randint(0, len(outer))
@@ -337,7 +337,7 @@ def _schema(chance: random.Random, depth: int = 0) -> Any:
 
 @dataclass
 class Found:
-    """What a number of texts came to."""
+    """The results of a number of texts."""
 
     texts: int = 0
     characters: int = 0
@@ -354,7 +354,7 @@ class Found:
 
 
 def failure(made: Text, places: list[int], found: Found | None = None) -> str:
-    """What law the text breaks; empty: none, and what came out is counted."""
+    """The guarantee that the text breaks; if empty, none, and the results are counted."""
     try:
         whole = events_of(made.format, [made.text], **made.options)
     except Exception as error:  # noqa: BLE001  that is what is looked for
@@ -390,7 +390,9 @@ def same_message(made: Text, whole: list[Event]) -> None:
 
 
 def per_character(made: Text, size: int) -> float:
-    """µs of CPU a character, fed in pieces of this size; measured again where it is too much: others may be at work."""
+    """µs of CPU per character, fed in chunks of this size; measured again if it is too much: other processes may be
+    running.
+    """
     pieces = [made.text[at : at + size] for at in range(0, len(made.text), size)]
     best = float("inf")
     for _ in range(3):
@@ -406,7 +408,7 @@ def per_character(made: Text, size: int) -> float:
 
 
 def looked_at(task: tuple[str, int, int, int]) -> Found:
-    """A stretch of the texts of a format."""
+    """A range of the texts of a format."""
     format, seed, first, last = task
     found = Found()
     for number in range(first, last):

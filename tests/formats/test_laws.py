@@ -78,7 +78,7 @@ def test_invariants_of_any_text(format: str, data: st.DataObject, options: dict[
 @example(calls=[("f", {"s": "a </parameter> b"})], typed=True, places=[40])
 @example(calls=[("f", {"_": "<|tool_arg:end|>a"})], typed=False, places=[])
 def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, places: list[int]) -> None:
-    """Guarantee 7, in chunks, strict: a written call is read back; one that cannot be represented is rejected by name."""
+    """Guarantee 7, in chunks, strict: a written call is read back, and one that cannot be written is rejected."""
     tools = TOOLS if typed else None
     if typed:
         calls = [("f", arguments) for _, arguments in calls]

@@ -51,7 +51,7 @@ def test_a_text_is_just_that_text() -> None:
 
 
 def test_no_literal_takes_more_than_there_is() -> None:
-    """If one text is a prefix of another, the longer one would be matched, and the grammar could not continue after it."""
+    """If one text is a prefix of another, the longer one would be matched, so that the grammar could not continue."""
     names = either(*(row(name, end) for name, end in (("get", "_w()"), ("get_w", "[]"), ("get_weather", "{}"))))
     check_texts(names, ["get_w()", "get_w[]", "get_weather{}"], ["get()", "get_weather[]", "get_weather_w()"])
     listed = row(Repeated(Text("x"), Text("\n")), "\n</calls>")

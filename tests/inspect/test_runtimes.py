@@ -1,4 +1,4 @@
-"""Which template each runtime uses, what it infers, what the report advises; mlx-lm's part compared with the real one."""
+"""Which template each runtime uses, what it infers, what the report advises; compared with the real mlx-lm."""
 
 from __future__ import annotations
 

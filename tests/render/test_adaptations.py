@@ -117,7 +117,7 @@ def test_plans_come_once_each_the_cheapest_first(messages: list[dict[str, Any]])
 
 
 def test_results_of_no_call_stay_where_calls_are_split() -> None:
-    """A template that accepts one call per turn: each call with its result, then messages that respond to none of them."""
+    """A template that accepts one call per turn: each call with its result, then other messages."""
     profile = next(profile for profile in profiles().values() if not profile.takes_parallel_calls)
     call = {"type": "function", "function": {"name": "find", "arguments": {"words": "word1"}}}
     messages: list[dict[str, Any]] = [

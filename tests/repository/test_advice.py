@@ -96,7 +96,7 @@ def test_a_picture_shows_what_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_stays_within_its_edges(name: str) -> None:
-    """The width of fixed-width lines is known; for other text it is estimated at 0.55 of the font size per character."""
+    """The width of monospaced lines is known; for other text it is 0.55 of the font size per character."""
     svg = "{http://www.w3.org/2000/svg}"
     root = ET.fromstring(text_of(FOLDER / f"{name}.svg"))
     width, height = float(root.attrib["width"]), float(root.attrib["height"])

@@ -306,7 +306,7 @@ class Judgement(NamedTuple):
 
 
 def judged(name: str, text: str, tools: list[Any] | None) -> Judgement:
-    """The decisions of parser and grammar. Without tools, the grammar is that of tools with just these names and keys."""
+    """The decisions of parser and grammar. Without tools, it is the grammar of tools with just these names and keys."""
     try:
         read = strictly_read(get(name), text, tools)
         if read.reasoning:

@@ -140,7 +140,7 @@ def _different_pieces(text: str) -> list[str]:
 
 
 def _tokenizer(learnt: list[str], template: str, end: str, special: Iterable[str], added: Iterable[str]) -> Any:
-    """A tokenizer that splits the text into some pieces: fewer tokens are learned faster, and an output still has many."""
+    """A tokenizer with long pieces: fewer tokens are learned faster, and an output still has many."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     pieces = Tokenizer(models.BPE())

@@ -1,4 +1,4 @@
-"""Repository ids: what the hub cache contains, and what is fetched. The hub is a server in this process (HF_ENDPOINT)."""
+"""Repository ids: the content of the hub cache, and fetching. The hub is a server in this process (HF_ENDPOINT)."""
 
 from __future__ import annotations
 
