@@ -361,7 +361,7 @@ def print_corpus(verified: Sequence[Tried]) -> None:
 
 
 def how_far(one: Tried, known: str) -> tuple[bool, int]:
-    """How far a template is from showing all that a known format's outputs may contain: its variant, then its limits."""
+    """How far a template is from showing all that a known format's outputs may contain: variant, then limits."""
     assert one.derived.format is not None and one.derived.proof is not None
     calls = [("get_weather", {"city": "Oslo", "days": 2})]
     own = read_answer(one.derived.format, write(known, calls, prose_pieces.TOOLS), prose_pieces.TOOLS)

@@ -125,7 +125,7 @@ def outcome(reader: Any, answer: str, arrives: Arrival) -> Outcome:
 
 
 def same(one: Outcome, other: Outcome) -> bool:
-    """Whether a client has the same in the end, ignoring whitespace at the ends of the text and the formatting of JSON."""
+    """Whether a client has the same in the end, ignoring whitespace around the text and the formatting of JSON."""
     return _plain(one) == _plain(other)
 
 

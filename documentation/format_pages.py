@@ -92,8 +92,8 @@ def _overview(listed: Sequence[ToolCallFormat]) -> str:
     return (
         "# Formats\n\n"
         f"The {len(listed)} formats that toolfmt reads and writes, the families of models that write them, and what "
-        "other runtimes call their parser. A page for each shows a call, what is read generously, and what is known of "
-        "the parsers. `toolfmt inspect` finds the format of a model; a model type alone proves nothing.\n\n"
+        "other runtimes call their parser. A page for each shows a call, the tolerances, and the known bugs of "
+        "the parsers. `toolfmt inspect` finds the format of a model; a model type alone is not enough.\n\n"
     ) + table(("format", "families", "parsers of runtimes"), rows)
 
 
@@ -163,7 +163,7 @@ def _events(format: ToolCallFormat) -> str:
         piece = text[begin : begin + _STEP]
         rows.append((span(piece), "<br>".join(_as_json(event.to_dict()) for event in parser.feed(piece))))
     rows.append(("*the end*", "<br>".join(_as_json(event.to_dict()) for event in parser.finish())))
-    what = f"The first call above, {_STEP} characters at a time, and what is told of it at once (`⏎` ends a line)."
+    what = f"The first call above, {_STEP} characters at a time, and the events of each chunk (`⏎` is a newline)."
     return f"## As it streams {_NOT_SEARCHED}\n\n{what}\n\n{table(('fed', 'events'), rows)}"
 
 
@@ -172,15 +172,15 @@ def _tolerances(format: ToolCallFormat) -> str:
     if not shown:
         return ""
     what = (
-        "Each is noted in `tolerated` at the end of the call; strict reading rejects the call instead. The answers are "
-        "cases of the corpus, one for each: there may be more that this format is read with."
+        "Each is listed in `tolerated` at the end of the call; strict mode rejects the call instead. The outputs are "
+        "cases of the corpus, one for each tolerance; the format may have more."
     )
     parts = [
         f'??? quote "{name}: {inline(TOLERANCES[name])}"\n\n{indented(_case(case))}\n'
         for name, case in sorted(shown.items())
     ]
     names = "What the names mean: [tolerances](../tolerances.md)."
-    return "\n".join([f"## What is read generously {_NOT_SEARCHED}\n", f"{what} {names}\n", *parts])
+    return "\n".join([f"## Tolerances {_NOT_SEARCHED}\n", f"{what} {names}\n", *parts])
 
 
 def _tolerated(format: ToolCallFormat) -> Iterator[tuple[str, Case]]:
@@ -196,7 +196,7 @@ def _case(case: Case) -> str:
     listed = "\n".join(f"{call.name} {call.arguments if call.arguments is not None else '…'}" for call in calls)
     seen = f"Seen: {literal(case.origin)}." if case.origin else "Composed."
     return (
-        f"{inline(case.title[0].upper() + case.title[1:])}. {seen}\n\n{code(case.text)}\nis read as\n\n{code(listed)}"
+        f"{inline(case.title[0].upper() + case.title[1:])}. {seen}\n\n{code(case.text)}\nis parsed as\n\n{code(listed)}"
     )
 
 
@@ -210,8 +210,8 @@ def _runtimes(format: ToolCallFormat, bugs: Sequence[Mapping[str, Any]]) -> str:
         f"{span(bug['target'].partition(':')[2])}: [{inline(bug['title'])}](../../faults.md#{bug['id']})"
         for bug in bugs
     ]
-    what = "Cases in which a parser of these reads an answer of the format otherwise, found by running them:"
-    return "\n".join(["## Runtimes\n", listed, *([f"### Known faults\n\n{what}\n", *known, ""] if known else [])])
+    what = "Outputs of the format that one of these parsers reads differently, found by running the parsers:"
+    return "\n".join(["## Runtimes\n", listed, *([f"### Known bugs\n\n{what}\n", *known, ""] if known else [])])
 
 
 def _parsers(format: ToolCallFormat) -> list[tuple[str, Any]]:
@@ -220,11 +220,11 @@ def _parsers(format: ToolCallFormat) -> list[tuple[str, Any]]:
 
 def _in_words(format: ToolCallFormat) -> str:
     what = (
-        "Where a template drops tools, `render` describes them in the system message. For the first tool above this is "
+        "If a template drops tools, `render` describes them in the system message. For the first tool above, this is "
         "`toolfmt.formats.prose(format, tools)`:"
     )
     described = code(told_in_words(format, _TOOLS[:1]), "{ .text .wrapped }")
-    return f"## Told in words {_NOT_SEARCHED}\n\n{what}\n\n{described}"
+    return f"## Described in the system prompt {_NOT_SEARCHED}\n\n{what}\n\n{described}"
 
 
 def _sources(format: ToolCallFormat) -> str:

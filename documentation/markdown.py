@@ -66,7 +66,7 @@ def indented(text: str) -> str:
 
 
 def outside_code(text: str, change: Callable[[str], str], *, indented: bool = False) -> str:
-    """The text with a change applied to what is not code: not in a fence, a span, nor (on request) an indented block."""
+    """The text with a change applied outside of code: not in a fence, a span, nor (on request) an indented block."""
     for pattern in (_FENCED, _INDENTED) if indented else (_FENCED,):
         if pattern.search(text):
             return "".join(

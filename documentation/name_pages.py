@@ -36,11 +36,11 @@ def _tolerances() -> str:
     ]
     return (
         "# Tolerances\n\n"
-        "Where only one reading is possible a call is read although it is not written as the format has it. Each "
-        "oddity has a name, which stands in `tolerated` at the end of the call; `strict=True` rejects the call "
-        "instead. A call that is written cleanly has none. The formats are those of which the corpus has a case; a "
-        "format may be read with more.\n\n"
-    ) + table(("name", "what was met", "formats"), rows)
+        "A parser accepts a call that deviates from the format if only one interpretation is possible. Each deviation "
+        "has a name, listed in `tolerated` at the end of the call; `strict=True` rejects the call instead. A call "
+        "without deviations has none. The table lists the formats with a case in the corpus; others may have the "
+        "tolerance too.\n\n"
+    ) + table(("name", "deviation", "formats"), rows)
 
 
 def _formats(names: set[str]) -> str:
@@ -75,7 +75,7 @@ def _adaptations() -> str:
     rows = [(span(name), inline(meaning)) for name, meaning in adaptations().items()]
     return (
         "# Adaptations\n\n"
-        "What `render` does to a conversation so that the template delivers all of it, by the names that "
-        "`toolfmt render --json` and `Prompt.adaptations` hold. Nothing is done but what the template was shown to "
-        "need, and nothing without its name.\n\n"
-    ) + table(("name", "what was done"), rows)
+        "The changes that `render` makes to a conversation so that the template delivers all of it, by their names in "
+        "`toolfmt render --json` and `Prompt.adaptations`. `render` makes only changes that the template needs, and "
+        "lists every one.\n\n"
+    ) + table(("name", "change"), rows)

@@ -52,21 +52,21 @@ _SECONDS = 300
 
 EXAMPLES = {
     "glm4-key-value": "Keys and values between tags",
-    "double-encoded": "Arguments that come out encoded twice",
+    "double-encoded": "Arguments that are encoded twice",
     "json-frames": "JSON in tags, several calls in a turn",
     "xml-functions": "Functions and parameters as tags",
     "lfm2-python-calls": "Calls written as Python",
-    "format-of-its-own": "A dialect that no format reads: one is derived",
-    "no-tools-no-system": "A template without tools: they are told in words",
-    "null-content-rejected": "A template that refuses content null",
-    "asks-the-clock": "A template that asks what day it is",
+    "format-of-its-own": "An unknown format, which is derived",
+    "no-tools-no-system": "A template without tools: described in the prompt",
+    "null-content-rejected": "A template that rejects content null",
+    "asks-the-clock": "A template that reads the date",
     "broken": "A template that does not compile",
 }
 """The model directories of the corpus that can be chosen on the page, each with what it shows."""
 
 
 class NotBuilt(Exception):
-    """The playground cannot be made here: one line with the way out."""
+    """The playground cannot be made here: one line with the fix."""
 
 
 def write_playground(site: Path, cache: Path | None = None) -> None:
@@ -86,10 +86,10 @@ def write_playground(site: Path, cache: Path | None = None) -> None:
 def write_alone(folder: Path, cache: Path | None = None) -> None:
     """The page without the rest of the site, into a folder that is new or empty. Raises `NotBuilt`."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise NotBuilt(f"{folder}: there is something already; name a folder that is new or empty")
+        raise NotBuilt(f"{folder}: the folder is not empty; name a folder that is new or empty")
     page = _HTML.search(_PAGE.read_text(encoding="utf-8"))
     if page is None:
-        raise NotBuilt(f"{_PAGE}: the page does not say where the playground begins and ends")
+        raise NotBuilt(f"{_PAGE}: the page does not mark where the playground begins and ends")
     shutil.copytree(_OWN, folder / "playground")
     head = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Playground - toolfmt</title>\n'
     head += '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
@@ -121,7 +121,7 @@ def _packed(folder: Path) -> bytes:
     """The package as the registry has it."""
     npm = shutil.which("npm")
     if npm is None:
-        raise NotBuilt("npm is not there, which fetches Pyodide; install it (Debian: apt-get install npm)")
+        raise NotBuilt("npm is missing, which downloads Pyodide; install it (Debian: apt-get install npm)")
     command = [npm, "pack", f"pyodide@{PYODIDE}", "--silent", "--pack-destination", str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
@@ -131,7 +131,7 @@ def _packed(folder: Path) -> bytes:
     if done.returncode or len(packed) != 1:
         message = (done.stderr.strip() or "it wrote no package").splitlines()[-1]
         raise NotBuilt(
-            f"npm did not fetch pyodide@{PYODIDE}: {message}; run npm ping to see whether its registry answers"
+            f"npm did not fetch pyodide@{PYODIDE}: {message}; run npm ping to check whether its registry responds"
         )
     return packed[0].read_bytes()
 

@@ -65,10 +65,10 @@ def answer(request: str) -> str:
     except RecursionError:
         return json.dumps({"error": "Nested too deep for Python in a browser; the command line may still read it."})
     except MemoryError:
-        return json.dumps({"error": "The memory that a browser gives is used up; the command line says more."})
+        return json.dumps({"error": "The memory limit of the browser is reached; use the command line instead."})
     except Exception as error:  # noqa: BLE001 - a bug in toolfmt; the page stays usable, and nobody would read a traceback
         message = visible(f"{type(error).__name__}: {error}")
-        return json.dumps({"error": f"toolfmt itself failed, which is a fault to be reported: {message}"})
+        return json.dumps({"error": f"toolfmt itself failed; please report this bug: {message}"})
 
 
 # --- the model
@@ -99,12 +99,12 @@ def _given(files: Mapping[str, str]) -> dict[str, str]:
     if TEMPLATE in given and _is_configuration(given[TEMPLATE]):
         if "tokenizer_config.json" in given:
             raise ToolfmtError(
-                "The box of the template holds a whole tokenizer_config.json, and the box for that another one; "
+                "The template box contains a whole tokenizer_config.json, and the box for that file another one; "
                 "empty one of them."
             )
         given["tokenizer_config.json"] = given.pop(TEMPLATE)
     if not given:
-        raise ToolfmtError("There is no template yet: paste one, or choose an example.")
+        raise ToolfmtError("No template yet: paste one, or choose an example.")
     return given
 
 
@@ -344,7 +344,7 @@ class _Reading:
         parser, more = self._parser, text[len(self._text) :]
         if request.get("pieces") == "characters" and len(text) > _MOST_CHARACTERS:
             raise ToolfmtError(
-                f"Character by character up to {_MOST_CHARACTERS:,} characters are fed, and this answer has "
+                f"Character by character, the limit is {_MOST_CHARACTERS:,} characters, and this output has "
                 f"{len(text):,}; feed it whole."
             )
         for piece in list(more) if request.get("pieces") == "characters" else [more] if more else []:
@@ -377,7 +377,7 @@ def _example_call(request: Mapping[str, Any]) -> str:
     """A call of the first tool that the format can write, with values that a person would give."""
     tools = canonical_tools(_tools(request) or [])
     if not tools:
-        raise ToolfmtError("There are no tools: write one into the box for tools.")
+        raise ToolfmtError("No tools yet: write one into the tools box.")
     reason = ""
     for tool in tools:
         function = tool["function"]

@@ -1,4 +1,4 @@
-"""All pages that are generated from the code, as Markdown by their paths in the site. Independent of the site builder."""
+"""All pages generated from the code, as Markdown by their paths in the site. Independent of the site builder."""
 
 from __future__ import annotations
 

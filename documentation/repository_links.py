@@ -122,7 +122,7 @@ def _shown(target: str) -> str:
     try:
         text = place.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        return f"{head}A file of the repository that is no text.\n"
-    rest = f"\nThe file goes on: {len(text):,} characters in all.\n" if len(text) > _LONGEST else ""
+        return f"{head}A binary file of the repository.\n"
+    rest = f"\nThe file continues: {len(text):,} characters in total.\n" if len(text) > _LONGEST else ""
     language = _LANGUAGES.get(place.suffix, "text")
     return f"{head}A file of the repository:\n\n{code(text[:_LONGEST].rstrip(chr(10)), language)}{rest}"

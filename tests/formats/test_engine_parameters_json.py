@@ -258,9 +258,9 @@ def _check(engine: JsonObject | NamedJson, calls: Sequence[Call]) -> None:
     expected: tuple[Any, ...] = ([(name, json.dumps(dict(given), sort_keys=True)) for name, given in calls], "", "", [])
     assert _summary(_read(format, [text])) == expected, (engine, text)
     assert _summary(_read(format, [text], _tools(calls))) == expected, (engine, text, "with tools")
-    assert _summary(_read(format, list(text))) == expected, (engine, text, "sign by sign")
+    assert _summary(_read(format, list(text))) == expected, (engine, text, "character by character")
     with_content = (expected[0], "Let me look.\n", *expected[2:])
-    assert _summary(_read(format, ["Let me look.\n" + text])) == with_content, (engine, text, "behind words")
+    assert _summary(_read(format, ["Let me look.\n" + text])) == with_content, (engine, text, "after words")
     if len(text) < 120:
         for cut in range(1, len(text)):
             assert _summary(_read(format, [text[:cut], text[cut:]])) == expected, (engine, text, cut)

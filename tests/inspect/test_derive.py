@@ -56,8 +56,7 @@ COMMA = "{{ '' if loop.last else ', ' }}"
 
 def template(call: str, before: str = "", between: str = "", after: str = "", words: str = "", header: str = "") -> str:
     """A template that writes each call as `call` specifies, with texts before the first, between two and after the
-    last;
-    `words` comes before a response in text, `header` requests a response.
+    last; `words` comes before a response in text, `header` requests a response.
     """
     generation_prompt = header or "<|im_start|>assistant\n"
     return (

@@ -84,7 +84,7 @@ def test_links_to_headings_lead_to_one(page: Path) -> None:
 def test_pictures_exist_and_have_alternative_texts(page: Path) -> None:
     for alternative, file in re.findall(r"!\[(.*?)\]\((.*?)\)", text_of(page), re.DOTALL):
         assert (page.parent / file).exists(), file
-        assert len(alternative) > 30, f"{file}: a picture needs words for those who do not see it"
+        assert len(alternative) > 30, f"{file}: a picture needs alternative text"
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -113,9 +113,7 @@ def test_what_is_written_into_a_copy_is_shown_as_it_is(page: Path, tmp_path: Pat
     for number, (command, shown) in enumerate(re.findall(_WITH_COPY, text_of(page), re.DOTALL)):
         copy = tmp_path / str(number)
         printed = run(command.replace("COPY", str(copy))).replace(str(copy), "COPY")
-        assert printed.split() == shown.split(), (
-            "not what it prints; blanks and line ends aside, which the width decides"
-        )
+        assert printed.split() == shown.split(), "not what it prints (ignoring whitespace, which depends on the width)"
 
 
 def test_every_picture_is_shown_somewhere() -> None:

@@ -280,7 +280,7 @@ def answered(question: str, template: str, monkeypatch: pytest.MonkeyPatch, **mo
 def test_two_configurations_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = json.dumps({"chat_template": "{{ messages[0].content }}"})
     response = answered("inspect", whole, monkeypatch, files={"tokenizer_config.json": "{}"})
-    assert response["error"].startswith("The box of the template holds a whole tokenizer_config.json")
+    assert response["error"].startswith("The template box contains a whole tokenizer_config.json")
 
 
 def test_options_of_python_are_no_variables_of_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +294,7 @@ def test_a_long_answer_is_not_fed_character_by_character(monkeypatch: pytest.Mon
     given = {"messages": '[{"role": "user", "content": "Hi"}]', "pieces": "characters"}
     read = [answered("read", "{{ messages[0].content }}", monkeypatch, **given, text="a" * n) for n in (10_000, 10_001)]
     assert len(read[0]["value"]["events"]) == 10_000
-    assert read[1]["error"].startswith("Character by character up to 10,000 characters are fed")
+    assert read[1]["error"].startswith("Character by character, the limit is 10,000 characters")
 
 
 def test_a_template_that_does_not_parse_is_reported_in_a_sentence(playground: Playground) -> None:
@@ -387,12 +387,12 @@ def test_without_npm_one_line_shows_what_to_install(
     monkeypatch.setattr(sys, "argv", ["playground_files", str(tmp_path / "site")])
     assert playground_files.main() == 2
     printed = capsys.readouterr().err
-    assert printed == "npm is not there, which fetches Pyodide; install it (Debian: apt-get install npm)\n"
+    assert printed == "npm is missing, which downloads Pyodide; install it (Debian: apt-get install npm)\n"
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
-    with pytest.raises(NotBuilt, match="there is something already"):
+    with pytest.raises(NotBuilt, match="the folder is not empty"):
         write_alone(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["mine"]
 

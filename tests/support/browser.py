@@ -107,7 +107,7 @@ class Browser:
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._waiting:
             ready, _, _ = select.select([self._answers], [], [], _SECONDS)
-            assert ready, "the browser says nothing any more"
+            assert ready, "the browser no longer responds"
             data = os.read(self._answers, 1 << 16)
             assert data, "the browser has gone"
             self._waiting += data

@@ -196,8 +196,7 @@ class Oracle:
 
     def _is_written(self, text: str, calls: Sequence[Call]) -> bool:
         """Whether the format writes these calls like this, ignoring whitespace. A raw text may contain markers of the
-        format that a
-        grammar lets no model write there.
+        format that a grammar lets no model write there.
         """
         for variant in ("", *self._format.variants):
             try:
