@@ -121,8 +121,8 @@ def main() -> None:
     arguments = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("--quick", action="store_true", help="a sample; needs --results and --page")
     arguments.add_argument("--only", action="append", choices=list(PARTS), help="this part alone; repeatable")
-    arguments.add_argument("--results", type=Path, default=page.RESULTS, metavar="FILE", help="where the figures go")
-    arguments.add_argument("--page", type=Path, default=page.PAGE, metavar="FILE", help="where the page goes")
+    arguments.add_argument("--results", type=Path, default=page.RESULTS, metavar="FILE", help="file for the figures")
+    arguments.add_argument("--page", type=Path, default=page.PAGE, metavar="FILE", help="file for the page")
     options = arguments.parse_args()
     same = options.results.resolve() == page.RESULTS.resolve() or options.page.resolve() == page.PAGE.resolve()
     if options.quick and same:
@@ -134,7 +134,7 @@ def main() -> None:
     try:
         kept = _kept(options.results) if options.only and options.results.exists() else {}
     except ValueError:  # of JSON and of its encoding alike
-        arguments.error(f"{options.results} holds no figures to keep: leave out --only, or name another file")
+        arguments.error(f"{options.results} contains no figures to keep: omit --only, or name another file")
     missing = [part for part in PARTS if part not in (options.only or PARTS) and part not in kept]
     if missing:
         arguments.error(f"{options.results} has no figures of {', '.join(missing)} to keep: leave out --only")

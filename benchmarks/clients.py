@@ -209,14 +209,14 @@ def counted(base: str, client: str, stream: bool, whole: bool, show: bool) -> Co
         count.executable += got is not None and any(call not in scenario.calls for call in got.calls)
         if show and got != want:
             print(f"  {client}, {'streaming' if stream else 'not streaming'}, {name}: {str(got or failed)[:300]}")
-            print(f"      wanted: {str(want)[:300]}")
+            print(f"    expected: {str(want)[:300]}")
     return count
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="What clients make of the example server's answers")
+    arguments = argparse.ArgumentParser(description="What clients make of the example server's responses")
     arguments.add_argument("clients", nargs="*", metavar="CLIENT", help=f"of {', '.join(ROWS)}; all, if none is named")
-    arguments.add_argument("--show", action="store_true", help="print every answer that is not equal")
+    arguments.add_argument("--show", action="store_true", help="print every response that is not equal")
     given = arguments.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.CRITICAL)

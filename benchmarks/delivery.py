@@ -363,7 +363,7 @@ def report_separately(rows: Sequence[Row]) -> None:
         "a parameter not described": lambda found: bool(found.parameters_left_out),
         "properties in another order": lambda found: found.properties_reordered,
     }
-    print("\ncounted apart, of the prompts rendered (named: some adaptation tells it)")
+    print("\ncounted separately, of the rendered prompts (named: an adaptation reports it)")
     for name, holds in kinds.items():
         some = [made for made, found in judged if holds(found)]
         names = list(dict.fromkeys(made.template for made in some))
@@ -378,7 +378,9 @@ def report_separately(rows: Sequence[Row]) -> None:
 def report_adaptations(rows: Sequence[Row]) -> None:
     adapted = [made for made in rows if made.adaptations]
     print(f"\nadaptations: on {share(len(adapted), count(rows, lambda made: bool(made.strategy)))} of the prompts")
-    print(f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}{'not shown':>10}  why, where alone")
+    print(
+        f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}{'not shown':>10}  why, if it is the only one"
+    )
     names = Counter(name for made in adapted for name in made.adaptations)
     for name, times in names.most_common():
         some = [made for made in adapted if name in made.adaptations]
@@ -407,7 +409,7 @@ def report_transformers(rows: Sequence[Row]) -> None:
         "without adaptations": lambda made: made.plain,
         "Prompt.request": lambda made: made.request,
     }
-    print("\nbeside transformers")
+    print("\ncompared with transformers")
     for name, of in kinds.items():
         some = [made for made in rows if of(made)]
         equal = sum(of(made) == "equal" for made in some)

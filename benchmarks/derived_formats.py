@@ -117,11 +117,11 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("--templates", nargs="*", type=Path, metavar="DIR", help="these folders alone")
     arguments.add_argument(
-        "--shared", type=Path, default=_SHARED, metavar="DIR", help="a folder of templates beside the checkout"
+        "--shared", type=Path, default=_SHARED, metavar="DIR", help="a folder of templates next to the checkout"
     )
     arguments.add_argument("--family", help="templates of this known format alone")
     arguments.add_argument("--json", type=Path, metavar="FILE", help="write what was derived of each template there")
-    arguments.add_argument("--quick", action="store_true", help="leave out corpus, laws, prose and files")
+    arguments.add_argument("--quick", action="store_true", help="skip corpus, guarantees, prose and files")
     arguments.add_argument("--llama-cpp", action="store_true", help="look for llama.cpp's own derivation")
     options = arguments.parse_args()
     if options.llama_cpp:
@@ -224,7 +224,7 @@ def print_share(every: Sequence[Tried], verified: Sequence[Tried]) -> None:
         if one.derived.proof
         for limit in one.derived.proof.limits
     )
-    print("\nlimits told:")
+    print("\nreported limits:")
     for limit, count in limits.most_common(25):
         print(f"{count:4}  {limit}")
 
@@ -276,7 +276,7 @@ def outcome_of(one: Tried, kind: HeldBack, came: AnswerRead, wrong: str) -> tupl
     if held_back_calls.NO_WAY in excuses and can_write(one, kind):
         excuses.remove(held_back_calls.NO_WAY)
     if excuses:
-        return "told by a limit", wrong
+        return "reported by a limit", wrong
     return "false", wrong
 
 

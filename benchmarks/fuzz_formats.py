@@ -141,7 +141,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--guided", action="store_true", help="by atheris")
-    parser.add_argument("--corpus", metavar="DIR", help="where what reaches new code is kept")
+    parser.add_argument("--corpus", metavar="DIR", help="the folder for inputs that reach new code")
     given = parser.parse_args()
     if given.guided:
         atheris: Any = import_module("atheris")

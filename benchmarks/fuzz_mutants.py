@@ -40,7 +40,7 @@ class Mutation(NamedTuple):
 
 ALL = ("json", "glm4", "lfm2", "kimi_k2", "qwen3_5", "gpt_oss")
 MUTATIONS = (
-    Mutation("a partial marker at a chunk's end is not held", "scan",
+    Mutation("a partial marker at a chunk's end is not held back", "scan",
              "found.end() == len(text) and self._extendable.get(literal, True):\n            literal = \"\"",
              "found.end() == len(text) and self._extendable.get(literal, True):\n            return None", ALL),
     Mutation("a marker that may be longer is taken at once", "scan",
@@ -49,12 +49,12 @@ MUTATIONS = (
              "return found.group()", ALL),
     Mutation("the fast path passes over a whole literal", "scan",
              "whole = found.end() < len(found.string) or found.group() in self.literals", "whole = False", ALL),
-    Mutation("the fast path does not remember what is held", "fast_path",
+    Mutation("the fast path forgets what is held back", "fast_path",
              "    if at < len(text):\n        scan.text, text = text[at:], text[:at]",
              "    if at < len(text):\n        scan.text, text = text[at + 1 :], text[:at]", ALL),
     Mutation("the fast path counts one too many", "fast_path", "scan.offset = start + at",
              "scan.offset = start + at + 1", ALL),
-    Mutation("a half escape is not held", "bodies",
+    Mutation("a partial escape is not held back", "bodies",
              'if at == len(text) or (text[at] == "\\\\" and not closed and _JSON_PARTIAL.match(text, at)):',
              "if at == len(text):", ("json", "kimi_k2", "llama3")),
     Mutation("an escaped quote ends a JSON string", "bodies", r'(?:\\(?:["\\/bfnrt]|', r'(?:\\(?:[\\/bfnrt]|',
@@ -65,17 +65,17 @@ MUTATIONS = (
              "        self.encode = None\n", ("glm4", "qwen3_5", "minimax_m2")),
     Mutation("single-quoted strings keep their double quotes", "bodies",
              "None if quote[0] == '\"' else _double_quotes_escaped", "None", ("lfm2", "pythonic")),
-    Mutation("any closer ends a raw value, and its call", "raw_values",
+    Mutation("any end marker ends a raw value, and its call", "raw_values",
              "token = yield from follows(scan, *tags.following)\n        if token:\n            if self.unclear",
              "token = (yield from follows(scan, *tags.following)) or tags.ends[0]\n"
              "        if token:\n            if self.unclear", ("glm4", "qwen3_5")),
     Mutation("a word is not looked at for its type", "raw_values",
              "return self.held(types) if first in '{[\"' else self.word(types)", "return self.streamed()",
              ("glm4", "qwen3_5")),
-    Mutation("what is held is a string whatever its schema", "raw_values",
+    Mutation("a held-back value is a string for any schema", "raw_values",
              "self.calls.arguments(typed(whole, types, self.calls.tolerate) or f'\"{escaped(whole)}\"')",
              "self.calls.arguments(f'\"{escaped(whole)}\"')", ("glm4", "qwen3_5")),
-    Mutation("the schema is not asked for types", "calls",
+    Mutation("the types of the schema are ignored", "calls",
              "        if self._schemas is None:\n            return None\n"
              "        key = (self._name",
              "        if self._schemas is not None:\n            return None\n        key = (self._name",
@@ -95,7 +95,7 @@ MUTATIONS = (
              "        self.index = 0\n        self._tolerated", ALL),
     Mutation("the index does not move on", "calls", "        self.index += 1\n        self._begin, self.was",
              "        self.index += self.index < 0\n        self._begin, self.was", ALL),
-    Mutation("a call that was cut is told as ended", "calls",
+    Mutation("a truncated call is emitted as ended", "calls",
              "        self._complete = False\n        self.refuse(reason)\n", "        self._complete = True\n", ALL),
     Mutation("spans begin one too late", "calls", "span = (max(self._begin, 0)", "span = (max(self._begin, 0) + 1",
              ALL),
@@ -104,11 +104,11 @@ MUTATIONS = (
     Mutation("arguments are flushed twice", "calls", "            self._fragments = []\n\n    def _finish",
              "            pass\n\n    def _finish", ALL),
     Mutation("a quotation is a call", "answer", 'quoted = found == "`"', "quoted = False", ALL),
-    Mutation("content before an opener is dropped", "answer",
+    Mutation("content before a start marker is dropped", "answer",
              "            self._say(Content, before, here - len(before))\n", "", ALL),
     Mutation("a fence does not hold back calls", "answer", "            if self.sought.fences and opener in FENCES:\n",
              "            if False:\n", ("lfm2", "llama3", "pythonic")),
-    Mutation("blanks before content are dropped", "answer",
+    Mutation("whitespace before content is dropped", "answer",
              "            self._say(Content, spaces, begin)\n            self._say(Content, opener, here)\n",
              "            self._say(Content, opener, here)\n", ALL),
     Mutation("what follows a call is dropped", "answer",
@@ -116,13 +116,13 @@ MUTATIONS = (
              "        self.beside_call, self.name_at_start = True, False\n        return False", ALL),
     Mutation("an attempt is not looked for", "recovery", "        if not calls.declared:\n            return False",
              "        if True:\n            return False", ALL),
-    Mutation("reading goes on behind the next call", "recovery",
+    Mutation("parsing continues after the next call", "recovery",
              "        if found in inner.openers:\n            scan.rewind(scan.position - len(found))\n",
              "        if found in inner.openers:\n", ("glm4", "kimi_k2", "qwen3_5", "minimax_m2")),
-    Mutation("a header's name keeps a blank", "named_json", "= yield from self._header(scan, calls)\n",
+    Mutation("a header's name keeps a space", "named_json", "= yield from self._header(scan, calls)\n",
              "= yield from self._header(scan, calls)\n        name += ' '\n",
              ("kimi_k2", "deepseek_v31", "mistral")),
-    Mutation("no comma stands between arguments", "tagged", "{'' if first else ', '}{quoted(key)}",
+    Mutation("no comma between arguments", "tagged", "{'' if first else ', '}{quoted(key)}",
              "{'' if first else ' '}{quoted(key)}", ("glm4", "qwen3_5")),
     Mutation("lists are no deeper than three", "values", "if len(stack) > DEEPEST:", "if len(stack) > 3:",
              ("json", "llama3")),
@@ -130,7 +130,7 @@ MUTATIONS = (
              "scan.closed, scan.cut = True, cut\n        return self._answer.go_on()",
              "scan.closed, scan.cut = True, cut\n        self._answer.go_on()\n        return []", ALL),
     Mutation("a key's colon may be an equals sign", "values", 'expect(":")', 'expect(":", "=")', ("json", "kimi_k2")),
-    Mutation("a string's end is not looked behind", "bodies",
+    Mutation("the text after a string's end is not checked", "bodies",
              "                if ends:\n                    return said, at + len",
              "                if True:\n                    return said, at + len", ("lfm2", "pythonic")),
 )  # fmt: skip
@@ -185,7 +185,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="toolfmt-broken-") as folder:
         sys.path.insert(0, folder)
         if how := caught(broken_copy(Path(folder), 0, CONTROL), CONTROL, given.seconds, given.seed)[0]:
-            raise SystemExit(f"the copy as it is shows a fault, so that nothing is shown: {how}")
+            raise SystemExit(f"the unchanged copy has a failure, so that the result means nothing: {how}")
         for number, mutation in chosen:
             try:
                 module = broken_copy(Path(folder), number, mutation)

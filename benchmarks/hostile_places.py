@@ -284,7 +284,7 @@ ALLOWED = {"place": (0, 1, 2), "escape": (1, 2), "waiting": (0, 2), "cost": (0, 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    arguments.add_argument("words", nargs="*", help="only those whose kind or name holds one of these")
+    arguments.add_argument("words", nargs="*", help="only those whose kind or name contains one of these")
     words = arguments.parse_args().words
     chosen = [(kind, name) for kind, name in ALL if not words or any(word in f"{kind} {name}" for word in words)]
     failed = longest = 0.0
@@ -299,7 +299,7 @@ def main() -> int:
             f"{outcome.status:2} {outcome.seconds:6.1f} s {len(outcome.printed):9,} {kind:8}{name}: {summary}",
             flush=True,
         )
-    print(f"{len(chosen)} looked at, {failed:.0f} at fault, the longest {longest:.1f} s")
+    print(f"{len(chosen)} looked at, {failed:.0f} failed, the longest {longest:.1f} s")
     return int(failed > 0)
 
 

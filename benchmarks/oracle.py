@@ -52,7 +52,7 @@ def main() -> int:
     arguments.add_argument("--written", type=int, default=8, metavar="N", help="texts with calls, each way of writing")
     arguments.add_argument("--mutations", type=int, default=28, metavar="N", help="changes of each written text")
     arguments.add_argument("--seed", type=int, default=0, metavar="S", help="of everything that is drawn")
-    arguments.add_argument("--show", type=int, default=3, metavar="N", help="print so many faults of each format")
+    arguments.add_argument("--show", type=int, default=3, metavar="N", help="print so many bugs of each format")
     options = arguments.parse_args()
     print(f"{'format':18}" + "".join(f"{column:>{max(len(column), 6) + 2}}" for column in COLUMNS))
     totals: Counter[str] = Counter()

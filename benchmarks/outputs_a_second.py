@@ -74,7 +74,7 @@ def spent(texts: list[str], format: str, tools: list[Any]) -> float:
     messages = toolfmt.parse_many(texts, format, tools=tools)
     end = time.process_time()
     if not all(message.tool_calls for message in messages):
-        raise AssertionError(f"{format}: an answer without its call")
+        raise AssertionError(f"{format}: an output without its call")
     return end - begin
 
 

@@ -90,7 +90,7 @@ class Outcome:
         return self.found is not None and not any(kind in self.wrong for kind in (KINDS if row == ALL else (row,)))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"found": self.found, "wrong": self.wrong, "streamed otherwise": self.streamed_differently}
+        return {"found": self.found, "wrong": self.wrong, "streamed differently": self.streamed_differently}
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def try_all(
             outcome.readings += len(PIECES)
             outcome.streamed_differently += sum(not streams(region, tools, size) for size in PIECES)
     if KINDS[0] in wrong:
-        wrong.setdefault(TWO, ["not asked: one call is not read"])
+        wrong.setdefault(TWO, ["skipped: one call is not read"])
     outcome.wrong = {kind: "; ".join(dict.fromkeys(details)) for kind, details in wrong.items()}
     return outcome
 
@@ -316,7 +316,7 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
         "all templates": weigh(results),
         "describe tools": weigh(result for result in results if result.describes_tools),
         "render calls": weigh(calling),
-        "second call refused or dropped": weigh(result for result in calling if not result.second_call),
+        "second call rejected or dropped": weigh(result for result in calling if not result.second_call),
         "formats": dict(Counter(result.outcomes["toolfmt"].found or "none" for result in calling).most_common()),
         "left out": [f"{format}: {json.dumps(text)}" for format, text in sorted(left_out, key=str)],
         "table": [
@@ -326,7 +326,7 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
             without_those_set_by_hand(row(STREAMED, calling, STREAMED)),
             row(ALARMS, without, FOUND),
         ],
-        "readings streamed otherwise": {
+        "readings streamed differently": {
             name: f"{sum(result.outcomes[name].streamed_differently for result in calling)} of "
             f"{sum(result.outcomes[name].readings for result in calling)}"
             for name in systems(calling)
@@ -384,20 +384,20 @@ def version(distribution: str) -> str | None:
 
 
 def report(figures: dict[str, Any]) -> None:
-    for name in ("all templates", "describe tools", "render calls", "second call refused or dropped"):
+    for name in ("all templates", "describe tools", "render calls", "second call rejected or dropped"):
         print(f"{in_words(figures[name]):>14}  {name}")
     names = list(figures["table"][0])[1:]
     print(f"\n{'templates (repositories)':40}" + "".join(f"{name:>14}" for name in names))
     for line in figures["table"]:
         cells = (in_words(line[name]) if name in line else "-" for name in names)
         print(f"{line['row']:40}" + "".join(f"{cell:>14}" for cell in cells))
-    print("\nreadings in pieces that differ from the whole:", figures["readings streamed otherwise"])
+    print("\nreadings in pieces that differ from the whole:", figures["readings streamed differently"])
     print("formats found:", ", ".join(f"{name} {count}" for name, count in figures["formats"].items()))
     print("left out, as the format cannot carry it:", *(figures["left out"] or ["nothing"]), sep="\n  ")
     for line in figures["templates"]:
         outcome = line["toolfmt"]
         problems = [f"{kind}: {detail}" for kind, detail in outcome["wrong"].items()]
-        problems += [f"{outcome['streamed otherwise']} readings differ"] if outcome["streamed otherwise"] else []
+        problems += [f"{outcome['streamed differently']} readings differ"] if outcome["streamed differently"] else []
         if not line["renders calls"] and outcome["found"]:
             problems.append("a false alarm")
         if outcome["wrong"] and outcome["found"] is None:

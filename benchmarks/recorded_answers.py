@@ -84,7 +84,7 @@ def classes(file: str) -> Iterator[tuple[Any, str]]:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="Recorded answers of real models, read")
+    arguments = argparse.ArgumentParser(description="Parse recorded outputs of real models")
     arguments.add_argument("--sample", type=int, default=20, metavar="N", help="show so many odd ones")
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--only", default="", metavar="WORDS", help="of these outcomes or formats")
@@ -92,7 +92,7 @@ def main() -> int:
     arguments.add_argument("--id", action="append", default=[], help="show this one; repeatable")
     options = arguments.parse_args()
     if not cases("real.jsonl"):
-        print("no folder `shared` beside the checkout")
+        print("no folder `shared` next to the checkout")
         return 2
     files = [options.file] if options.file else ["real", "recorded"]
     found = {file: list(classes(file)) for file in files}
@@ -104,15 +104,15 @@ def main() -> int:
     for file, rows in found.items():
         known = [(case["format"], kind) for case, kind in rows if case.get("calls") is not None]
         if known:
-            table("answers whose calls are known", known)
+            table("outputs whose calls are known", known)
             count = sum(kind == "read" for _, kind in known)
             print(f"  read exactly: {count} of {len(known)} ({count / len(known):.1%})")
         relevance = [(case["format"], kind) for case, kind in rows if case.get("kind") == "relevance"]
         if relevance:
-            table("answers where no tool fits", relevance)
+            table("outputs without a fitting tool", relevance)
         others = [(case, kind) for case, kind in rows if case.get("calls") is None and case.get("kind") != "relevance"]
-        table(f"other answers of {file}.jsonl", [(case["format"], kind) for case, kind in others])
-        table("tolerances of answers with calls", [(name, "answers") for case, _ in rows for name in tolerated(case)])
+        table(f"other outputs of {file}.jsonl", [(case["format"], kind) for case, kind in others])
+        table("tolerances of outputs with calls", [(name, "answers") for case, _ in rows for name in tolerated(case)])
     odd = [(case, kind) for rows in found.values() for case, kind in rows if kind not in ("read", "prose")]
     odd = [(case, kind) for case, kind in odd if kind != "calls" or tolerated(case) or case.get("kind") == "relevance"]
     odd = [(case, kind) for case, kind in odd if options.only in f"{kind} {case['format']} {case.get('kind', '')}"]

@@ -129,7 +129,7 @@ def more_apart(here: Model, there: Model, rounds: int = 40) -> float:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="CPU time of prompts, beside transformers")
+    arguments = argparse.ArgumentParser(description="CPU time of prompts, compared with transformers")
     arguments.add_argument("folder", nargs="?", type=Path)
     arguments.add_argument("--most", type=int, default=24, help="so many templates")
     options = arguments.parse_args()

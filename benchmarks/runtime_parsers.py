@@ -225,7 +225,7 @@ def begin(runtime: str, where: Path) -> None:
 
 def shown(runtime: str, rows: Sequence[Row]) -> str:
     lines = [
-        f"\n{runtime}: answers read wrong, of how many; in a stream and whole\n",
+        f"\n{runtime}: outputs parsed incorrectly, of how many; in a stream and whole\n",
         f"{'format':18}{'its parser':18}{'of':>4}{'stream':>8}{'whole':>7}   {'toolfmt: stream':>15}{'whole':>7}",
     ]
     for row in rows:
@@ -243,7 +243,7 @@ def shown(runtime: str, rows: Sequence[Row]) -> str:
         for way in ("stream", "whole")
     ]
     lines.append(f"{'all':36}{total:4}{totals[0]:8}{totals[1]:7}   {totals[2]:15}{totals[3]:7}")
-    lines += [f"\n{runtime}: formats in which an answer is read wrong\n"]
+    lines += [f"\n{runtime}: formats in which an output is parsed incorrectly\n"]
     for title in dict.fromkeys(answer.title for row in rows for answer in row.answers):
         having = [row for row in rows if any(answer.title == title for answer in row.answers)]
         counts = [
@@ -260,7 +260,7 @@ def main() -> int:
     options.add_argument("--vllm", type=Path, metavar="DIR")
     options.add_argument("--sglang", type=Path, metavar="DIR")
     options.add_argument("--format", action="append", metavar="NAME")
-    options.add_argument("--wrong", action="store_true", help="show what was told instead")
+    options.add_argument("--wrong", action="store_true", help="show the actual result")
     given = options.parse_args()
     logging.disable(logging.CRITICAL)
     failed = False

@@ -136,7 +136,7 @@ def report(templates: Sequence[Template], processes: int) -> None:
     both = [row for row in rows if not isinstance(row.transformers, str) and not isinstance(row.toolfmt, str)]
     columns: dict[str, list[Any]] = {
         "toolfmt, all it renders": [row.toolfmt for row in rows],
-        "toolfmt, where both render": [row.toolfmt for row in both],
+        "toolfmt, if both render": [row.toolfmt for row in both],
         "transformers": [row.transformers for row in both],
         "toolfmt, with the model's text": [row.toolfmt_with_answers for row in both],
         "transformers, with the model's text": [row.transformers_with_answers for row in both],

@@ -171,7 +171,7 @@ def proof(name: str, source: str, report: Report | None = None) -> Proof:
         except ToolfmtError as error:
             rejected += 1
             if word != "broken":
-                contradictions.append(f"{what} is refused: {error}")
+                contradictions.append(f"{what} is rejected: {error}")
             continue
         changes = [name for name in prompt.adaptations if name not in _NO_CHANGE]
         adapted |= set(changes)
@@ -194,7 +194,7 @@ def _rejected_without_tools(model: Any) -> str:
         try:
             model.render(CONVERSATIONS[what], now=NOW)
         except ToolfmtError as error:
-            return f"{what} is refused: {error}"
+            return f"{what} is rejected: {error}"
     return ""
 
 

@@ -47,7 +47,7 @@ _ENGINES = (
     ("named JSON", "a name, a separator, a JSON object", "mistral", ("NamedJson",)),
     ("call expression", "the call written as code", "lfm2", ("CallExpression",)),
     ("tagged", "keys and raw values between tags", "glm4", ("Tagged", "NestedTags")),
-    ("channels", "the whole answer framed in messages", "gpt_oss", ("Channels",)),
+    ("channels", "the whole response framed in messages", "gpt_oss", ("Channels",)),
 )
 
 _QUESTIONS = (
@@ -108,7 +108,7 @@ def format_anatomy() -> str:
 def call_as_it_streams() -> str:
     """The chunks of an output as they arrive, and next to each the events that the parser emits."""
     answer = "Let me see.\n" + toolfmt.write("glm4", [("get_weather", {"city": "Oslo", "days": 3})], tools=_tools())
-    picture = Picture("An answer arrives in pieces on the left; on the right the events that leave at that moment")
+    picture = Picture("An output arrives in chunks on the left; on the right, the events emitted at that moment")
     picture.words(MARGIN, picture.y + 10, "arrives", ink=QUIET)
     picture.words(250, picture.y + 10, "leaves at once", ink=QUIET)
     picture.down(18)
@@ -195,9 +195,11 @@ def cuts_do_not_matter() -> str:
     """One output cut in three ways, and the merged events, which are the same."""
     answer = "Oslo: " + toolfmt.write("json", [("f", {"text": "a } b"})])
     ways = [[answer], _pieces(answer, 9), list(answer)]
-    picture = Picture("One answer, cut in three ways, gives the same events")
+    picture = Picture("One output, cut in three ways, gives the same events")
     results = []
-    for pieces, label in zip(ways, ("in one piece", "nine signs at a time", "one sign at a time"), strict=True):
+    for pieces, label in zip(
+        ways, ("in one piece", "nine characters at a time", "one character at a time"), strict=True
+    ):
         picture.words(MARGIN, picture.y + 12, label, ink=QUIET)
         picture.down(18)
         for row in lines(_striped(pieces), _CODE + 2):
@@ -207,7 +209,7 @@ def cuts_do_not_matter() -> str:
         parser = toolfmt.Parser("json")
         results.append(merge([event for piece in pieces for event in parser.feed(piece)] + parser.finish()))
     if any(result != results[0] for result in results):
-        raise AssertionError("law 1 does not hold")
+        raise AssertionError("guarantee 1 does not hold")
     picture.arrow([(WIDTH / 2, picture.y - 4), (WIDTH / 2, picture.y + 18)])
     picture.down(24)
     top = picture.y

@@ -35,10 +35,12 @@ def arguments(what: str) -> Any:
     """The arguments of both programs; `tools` is the list from the file."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("recorded", help="a file with a JSON object a line")
-    parser.add_argument("output", help="where the same goes with messages: a file for datasets, a directory for Ray")
-    parser.add_argument("--format", required=True, help="the tool-call format of the answers, as glm4")
+    parser.add_argument(
+        "output", help="where to write the rows with messages: a file for datasets, a directory for Ray"
+    )
+    parser.add_argument("--format", required=True, help="the tool-call format of the outputs, such as glm4")
     parser.add_argument("--tools", help="a JSON file of tool definitions")
-    parser.add_argument("--text-key", default="text", help="where a row has the answer (%(default)s)")
+    parser.add_argument("--text-key", default="text", help="the key of the output in a row (%(default)s)")
     parser.add_argument("--processes", type=int, default=2, help="how many read side by side (%(default)s)")
     given = parser.parse_args()
     if given.tools is not None:

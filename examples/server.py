@@ -455,7 +455,7 @@ def main() -> None:
     arguments.add_argument("models", nargs="+", metavar="MODEL", help="as toolfmt.load takes it")
     source = "what generates: see above (default: %(default)s)"
     arguments.add_argument("--with", dest="kind", default="mlx-lm", metavar="SOURCE", help=source)
-    called = "what the endpoint calls its model (default: MODEL, as it is given)"
+    called = "the endpoint's name for its model (default: MODEL)"
     arguments.add_argument("--called", metavar="NAME", help=called)
     arguments.add_argument("--stream-arguments", action="store_true", help="send calls before they are whole")
     arguments.add_argument("--host", default="127.0.0.1", help="default: %(default)s")

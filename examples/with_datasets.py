@@ -11,7 +11,7 @@ from read_rows import arguments, check_key, read_rows
 
 def main() -> None:
     """Read the file, map its rows, write them."""
-    parsed = arguments("Parse recorded answers with datasets.")
+    parsed = arguments("Parse recorded outputs with datasets.")
     recorded = load_dataset("json", data_files=parsed.recorded, split="train")
     check_key(recorded.column_names, parsed.text_key)
     options = {"format": parsed.format, "tools": parsed.tools, "text_key": parsed.text_key}

@@ -11,7 +11,7 @@ from read_rows import arguments, check_key, read_rows
 
 def main() -> None:
     """Read the file, map its rows, write them."""
-    parsed = arguments("Parse recorded answers with Ray Data.")
+    parsed = arguments("Parse recorded outputs with Ray Data.")
     ray.init(num_cpus=parsed.processes, include_dashboard=False)
     options = {"format": parsed.format, "tools": parsed.tools, "text_key": parsed.text_key}
     # Blocks are read in parallel: a single file is one, and is split into some for each processor.

@@ -76,7 +76,7 @@ def check_tools(options: argparse.Namespace) -> None:
     if missing := [package for module, package in TOOLS.items() if find_spec(module) is None]:
         raise Wrong(f"{', '.join(missing)} not installed; pip install -e '.[release]'")
     if DIST.exists() and (not DIST.is_dir() or any(DIST.iterdir())):
-        raise Wrong(f"{DIST} is no empty folder; move what is there away")
+        raise Wrong(f"{DIST} is not an empty folder; move its content away")
 
 
 def check_tests(options: argparse.Namespace) -> None:
@@ -87,7 +87,7 @@ def check_tests(options: argparse.Namespace) -> None:
 def check_site(options: argparse.Namespace) -> None:
     """The documentation is built without a warning."""
     if not (ROOT / "mkdocs.yml").exists():
-        raise Wrong("there is no mkdocs.yml; --skip-site leaves the site out")
+        raise Wrong("mkdocs.yml is missing; --skip-site skips the site")
     if find_spec("mkdocs") is None:
         raise Wrong("mkdocs is not installed; pip install -e '.[docs]' -c constraints.txt")
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +128,7 @@ def check_installed(options: argparse.Namespace) -> None:
         output(str(programs / "python"), "-m", "pip", "install", "--quiet", str(wheel_here()))
         toolfmt = str(programs / "toolfmt")
         if output(toolfmt, "--version", at=place) != f"toolfmt {version_here()}\n":
-            raise Wrong("the installed toolfmt tells another version")
+            raise Wrong("the installed toolfmt has another version")
         shutil.copytree(ROOT / "corpus/models/glm4-key-value", place / "model")
         for words in (["inspect", "model"], ["dev", "corpus", "export"], ["dev", "fuzz", "qwen3_5", "--outputs", "20"]):
             output(toolfmt, *words, at=place)
@@ -177,7 +177,7 @@ def report(left_out: list[str]) -> None:
     for one in left_out:
         print(f"NOT CHECKED: {one}")
     print(
-        "Next, where that was not done for this commit yet: python -m benchmarks.long_run\n"
+        "Next, unless already done for this commit: python -m benchmarks.long_run\n"
         f"Then: git tag -a v{version} -m 'toolfmt {version}', git push origin v{version},\n"
         "python -m twine upload dist/*"
     )

@@ -58,7 +58,7 @@ class EngineSubject(Subject):
     def compiled(self) -> Any:
         compiled = self.engine.compiled(self.exported.text)
         if compiled is None:
-            raise SystemExit(f"{named(self.format)}: the engine refuses the grammar\n{self.exported.text}")
+            raise SystemExit(f"{named(self.format)}: the engine rejects the grammar\n{self.exported.text}")
         return compiled
 
     def accepts(self, text: str) -> bool:
@@ -85,7 +85,7 @@ class Judged:
             f"{counts['formats']} formats and variants, {counts['not constrained']} with no grammar; "
             f"{counts['written'] - wrong['written']:,} of {counts['written']:,} written accepted; "
             f"{wrong['broken']} of {counts['broken']:,} schema-breaking accepted; "
-            f"{wrong['dam']} of {counts['damaged']:,} damaged accepted that strict refuses; "
+            f"{wrong['dam']} of {counts['damaged']:,} damaged accepted that strict rejects; "
             f"{statistics.median(self.sizes):,.0f} to {max(self.sizes):,} characters, "
             f"read in {statistics.median(self.compiling) * 1000:.1f} to {max(self.compiling) * 1000:.0f} ms; "
             f"narrower: {dict(self.narrower)}"

@@ -363,14 +363,14 @@ def failure(made: Text, places: list[int], found: Found | None = None) -> str:
         by_characters = len(made.text) < LONG and made.number % 3 == 0
         in_pieces = [cut(made.text, places), *([list(made.text)] if by_characters else [])]
         if any(events_of(made.format, pieces, **made.options) != whole for pieces in in_pieces):
-            return "law 1"
+            return "guarantee 1"
     except Exception as error:  # noqa: BLE001  that is what is looked for
         return f"raised {type(error).__name__} in pieces"
     checks: tuple[tuple[str, Callable[[], None]], ...] = (
-        ("law 4", lambda: check_shape(whole)),
-        ("law 5", lambda: check_arguments(whole)),
-        ("law 3", lambda: check_tiling(made.text, whole, frame(get(made.format)))),
-        ("law 11", lambda: same_message(made, whole) if made.number % 8 == 0 else None),
+        ("guarantee 4", lambda: check_shape(whole)),
+        ("guarantee 5", lambda: check_arguments(whole)),
+        ("guarantee 3", lambda: check_tiling(made.text, whole, frame(get(made.format)))),
+        ("guarantee 11", lambda: same_message(made, whole) if made.number % 8 == 0 else None),
     )
     for invariant, check in checks:
         try:

@@ -32,7 +32,9 @@ NOTHING, FINDINGS, UNREAD = 0, 1, 2
 
 def main() -> None:
     parser = options(__doc__ or "")
-    parser.add_argument("--chapters", action="store_true", help="the time of each chapter as well; means --trusted")
+    parser.add_argument(
+        "--chapters", action="store_true", help="also print the time of each section; implies --trusted"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the reports there, one line each")
     given = parser.parse_args()
     spent = timed_chapters() if given.chapters else {}

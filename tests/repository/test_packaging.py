@@ -288,7 +288,7 @@ def test_a_release_is_built_and_names_what_was_not_checked(checkout: Path) -> No
     ]
     assert lines[-1] == "python -m twine upload dist/*"
     again = release(checkout, *QUICK)
-    assert (again.returncode, "is no empty folder" in again.stderr) == (1, True)
+    assert (again.returncode, "is not an empty folder" in again.stderr) == (1, True)
 
 
 @needing(*NEEDED, *RELEASED)

@@ -1,21 +1,25 @@
 """Shared cases with a deliberately different result here: case → the reason. The design and its guarantees decide."""
 
-_PROSE = "what follows the opener cannot begin a call, so the opener is content (law 10: prose stays prose)"
-_TAIL = "a partial marker at the end of an answer is content: no tail is lost (law 3)"
-_CLOSER = "a closer without a call is text, and no text disappears (law 3)"
-_WRAPPED = "arguments are told as they were written; an argument called `properties` is not unwrapped silently"
-_BRACES = "`{{` begins no JSON object: the opener is content (law 10), whatever the number of closing braces"
+_PROSE = "what follows the start marker cannot begin a call, so it is content (guarantee 10: prose stays prose)"
+_TAIL = "a partial marker at the end of an output is content: no tail is lost (guarantee 3)"
+_CLOSER = "an end marker without a call is text, and no text disappears (guarantee 3)"
+_WRAPPED = "arguments are emitted as written; an argument named `properties` is not unwrapped silently"
+_BRACES = (
+    "`{{` does not begin a JSON object: the start marker is content (guarantee 10), for any number of closing braces"
+)
 
-_SAME_MARKERS = "the same text as a case with reasoning told apart, switched off there; here it always is"
-_FENCE = "a mode of that runtime (JSON only) takes the fence away; a parser keeps content verbatim (law 3)"
-_REJECTED = "what is not a call is rejected with its reason; that runtime says nothing"
-_WORDS = "a word without quotes is the literal that it is; without a schema nothing says that it is a string"
-_ONE_BRACKET = "`[TOOL_CALLX]` is no marker: it is content (law 10)"
+_SAME_MARKERS = (
+    "the same text as a case that separates reasoning, which is switched off there; here it is always separated"
+)
+_FENCE = "a mode of that runtime (JSON only) removes the fence; a parser keeps content verbatim (guarantee 3)"
+_REJECTED = "what is not a call is rejected with its reason; that runtime drops it silently"
+_WORDS = "a word without quotes is a literal; without a schema nothing shows that it is a string"
+_ONE_BRACKET = "`[TOOL_CALLX]` is not a marker: it is content (guarantee 10)"
 _RECIPIENT = "a message addressed to a tool is a call, whatever its channel and without the namespace too"
 
 INFERRED_DIFFERENTLY = {
-    "superset kept": "the template's own signature is stronger than the model type (DESIGN, room 3)",
-    "protocol is authoritative": "the template's own signature is stronger than the model type (DESIGN, room 3)",
+    "superset kept": "the template's own signature is stronger than the model type (DESIGN, section 3)",
+    "protocol is authoritative": "the template's own signature is stronger than the model type (DESIGN, section 3)",
 }
 """Inference cases, by their note, with a different result."""
 
@@ -23,20 +27,20 @@ DECIDED_DIFFERENTLY = {
     "lcpp-026": _SAME_MARKERS,
     "lcpp-031": _FENCE,
     "lcpp-047": _SAME_MARKERS,
-    "lcpp-049": "a call is announced when its arguments begin, since an id may stand before them",
+    "lcpp-049": "a call is announced when its arguments begin, because an id may come before them",
     "lcpp-331": "tags inside a value that may be an object are that object",
     "lcpp-402": _FENCE,
     "lcpp-419": _SAME_MARKERS,
-    "lcpp-432": "an earlier message of the same answer belongs to the prompt; what continues is the last one",
+    "lcpp-432": "an earlier message of the same output belongs to the prompt; what continues is the last one",
     "swift-062": _REJECTED,
     "swift-063": _REJECTED,
     "swift-064": _REJECTED,
     "swift-065": _REJECTED,
     "swift-066": _REJECTED,
     "swift-067": _REJECTED,
-    "swift-068": "the call is whole, and what follows is content; that runtime refuses both",
+    "swift-068": "the call is whole, and what follows is content; that runtime rejects both",
     "swift-075": _WORDS,
-    "swift-078": "an object with bare words is read as one, each noted; that runtime keeps its text",
+    "swift-078": "an object with bare words is read as an object, with a tolerance for each; that runtime keeps its text",
     "swift-080": _WORDS,
     "swift-137": _ONE_BRACKET,
     "swift-138": _ONE_BRACKET,
@@ -44,15 +48,15 @@ DECIDED_DIFFERENTLY = {
     "swift-150": _RECIPIENT,
     "swift-151": "both messages are calls; that runtime stops at the first `<|call|>`, as a stop string does",
     "swift-153": "`<|end|>` for `<|call|>`: the message is whole",
-    "swift-154": "the message's body is whole; its closer is a stop token, which runtimes strip",
-    "swift-155": "a fence around the arguments is read and noted",
-    "lcpp-036": "the same input as lcpp-037, reasoning switched off there; here reasoning is always told apart",
+    "swift-154": "the message's body is whole; its end marker is a stop token, which runtimes strip",
+    "swift-155": "a fence around the arguments is tolerated",
+    "lcpp-036": "the same input as lcpp-037, reasoning switched off there; here reasoning is always separated",
     "swift-001": _PROSE,
     "swift-004": _PROSE,
-    "swift-012": "a JSON parser given the markers of another format; toolfmt's lfm2 reads this text",
+    "swift-012": "a JSON parser with the markers of another format; toolfmt's lfm2 reads this text",
     "swift-032": _WRAPPED,
     "swift-048": _WRAPPED,
-    "swift-049": "the call is complete and only the list's bracket is missing: it stands, noted as `missing_closer`",
+    "swift-049": "the call is complete and only the list's bracket is missing: it is emitted, with the tolerance `missing_closer`",
     "swift-110": _BRACES,
     "swift-111": _BRACES,
     "swift-112": _BRACES,
@@ -62,24 +66,24 @@ DECIDED_DIFFERENTLY = {
     "swift-134": _CLOSER,
     "swift-136": _TAIL,
     "swift-139": _PROSE,
-    "swift-144": "a call without a frame counts where an answer or a line begins, not after prose on the same line",
+    "swift-144": "a call without a frame counts where an output or a line begins, not after prose on the same line",
 }
 
-_EARLY_CLOSER = "a closer at the very beginning of an answer closes what the prompt opened; that runtime shows it"
-_UNFRAMED = "a JSON object without a frame is no call in a format of tags"
+_EARLY_CLOSER = "an end marker at the very beginning of an output closes what the prompt opened; that runtime shows it"
+_UNFRAMED = "a JSON object without a frame is not a call in a format of tags"
 _ONE_BUILD = (
-    "one build's mistakes are mended there: `<user>` for the frame, a call nested in itself, other names for tools"
+    "one build's mistakes are repaired there: `<user>` for the frame, a call nested in itself, other names for tools"
 )
-_SHOWN = "reasoning is dropped or shown by request there; here it is always told apart"
-_STRAY = "a token of the frame inside a name makes it no name; that runtime takes it out"
-_RESULTS = "markers of tool results, which only a prompt holds, are text like any other (law 3)"
-_AFTER_CALLS = "text behind calls is content (law 3); that runtime drops it"
-_NAMELESS = "a call without a name is no call"
+_SHOWN = "reasoning is dropped or shown by request there; here it is always separated"
+_STRAY = "a name with a token of the frame inside is not a name; that runtime removes the token"
+_RESULTS = "markers of tool results, which only a prompt contains, are text like any other (guarantee 3)"
+_AFTER_CALLS = "text after calls is content (guarantee 3); that runtime drops it"
+_NAMELESS = "a call without a name is not a call"
 _ESCAPES = "escapes of a Python string are read as Python reads them; that runtime keeps the backslashes"
 _TAGLESS = "values without their tags are rejected; that runtime guesses them"
-_NAMES = "names are word characters and `.:/$@+-`; with blanks or quotes the text is prose"
-_NO_BOOLEAN = "a text that is no boolean does not become one"
-_STRING = "a string stays a string: `null` where the schema says string is that text"
+_NAMES = "names are word characters and `.:/$@+-`; with spaces or quotes the text is prose"
+_NO_BOOLEAN = "a text that is not a boolean does not become one"
+_STRING = "a string stays a string: `null` is that text if the schema has type string"
 _NOT_ITS_TYPE = "a value that is not of its type is `invalid_arguments`; that runtime makes it a string"
 
 _BY_REASON = {
