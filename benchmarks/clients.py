@@ -30,7 +30,7 @@ sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # without this, it requests prices from the network
 
 from answer_scenarios import SCENARIOS, TOOLS, USER, scenarios, serving  # noqa: E402  # its folder is named above
-from sdk_clients import CLIENTS, Client, ClientResult, client_result  # noqa: E402   likewise
+from sdk_clients import CLIENTS, Client, ClientResult, client_result  # noqa: E402  # likewise
 
 CHAT_ENDS = CLIENTS["openai chat"][1]
 
@@ -203,7 +203,7 @@ def counted(base: str, client: str, stream: bool, whole: bool, show: bool) -> Co
             failed = ""
         except ModuleNotFoundError:
             raise
-        except Exception as error:  # noqa: BLE001   what a client raises is its result
+        except Exception as error:  # noqa: BLE001  # what a client raises is its result
             got, failed = None, f"{type(error).__name__}: {error}"
         count.equal += got == want
         count.executable += got is not None and any(call not in scenario.calls for call in got.calls)

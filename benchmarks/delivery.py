@@ -378,9 +378,7 @@ def report_separately(rows: Sequence[Row]) -> None:
 def report_adaptations(rows: Sequence[Row]) -> None:
     adapted = [made for made in rows if made.adaptations]
     print(f"\nadaptations: on {share(len(adapted), count(rows, lambda made: bool(made.strategy)))} of the prompts")
-    print(
-        f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}{'not shown':>10}  why, if it is the only one"
-    )
+    print(f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}{'not shown':>10}  why, if alone")
     names = Counter(name for made in adapted for name in made.adaptations)
     for name, times in names.most_common():
         some = [made for made in adapted if name in made.adaptations]

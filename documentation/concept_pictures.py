@@ -93,7 +93,7 @@ def where_it_gets_lost() -> str:
 
 
 def format_anatomy() -> str:
-    """One call of a format, every part in the colour of what it is."""
+    """One call of a format, every part in the color of its kind."""
     answer = "Let me see.\n" + toolfmt.write("glm4", [("get_weather", {"city": "Oslo", "days": 3})], tools=_tools())
     picture = Picture("A call in the format glm4: markers, the tool's name, keys and values")
     known = [("Let me see.", INK), ("get_weather", NAME), ("city", KEY), ("Oslo", VALUE), ("days", KEY), ("3", VALUE)]

@@ -22,7 +22,7 @@ _PLAIN = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, sans-seri
 _FIXED = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 Run = tuple[str, str]
-"""A piece of a line, and its colour."""
+"""A segment of a line, and its color."""
 
 
 @dataclass

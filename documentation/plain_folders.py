@@ -11,7 +11,7 @@ from typing import Any
 import griffe
 
 
-class PlainFolders(griffe.Extension):  # type: ignore[misc]   griffe is not installed where types are checked
+class PlainFolders(griffe.Extension):  # type: ignore[misc]  # griffe is not installed where types are checked
     """Adds the folders of a package that are not packages, with the modules in them."""
 
     def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **kwargs: Any) -> None:

@@ -26,5 +26,5 @@ def parser(tools: list[Any] | None = None) -> Callable[[str], dict[str, Any]]:
     return read
 
 
-parser.formats = ("json",)  # type: ignore[attr-defined]   what a factory may declare
-parser.version = "1.0"  # type: ignore[attr-defined]   what a factory may declare
+parser.formats = ("json",)  # type: ignore[attr-defined]  # what a factory may declare
+parser.version = "1.0"  # type: ignore[attr-defined]  # what a factory may declare

@@ -71,7 +71,7 @@ def transformers_source(directory: str) -> Source:
 
         def put(self, value: Any) -> None:
             self.tokens += 0 if self.next_tokens_are_prompt else value.numel()
-            super().put(value)  # type: ignore[no-untyped-call]   transformers has no types here
+            super().put(value)  # type: ignore[no-untyped-call]  # transformers has no types here
 
     def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> Generator[Piece, None, None]:
         ids = torch.tensor([prompt.token_ids(tokenizer)])

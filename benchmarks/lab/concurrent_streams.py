@@ -30,10 +30,10 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
 
 from answer_scenarios import TOOLS, call_text, model, serving  # noqa: E402  # its folder is named above
-from server import PROTOCOLS, Served  # noqa: E402   likewise
+from server import PROTOCOLS, Served  # noqa: E402  # likewise
 from token_sources import Piece, Source  # noqa: E402  # likewise
 
-import toolfmt  # noqa: E402   after those
+import toolfmt  # noqa: E402  # after those
 from toolfmt.integrations.protocols import Chat, Messages, Ollama, Responses, StreamEncoder, Usage  # noqa: E402  # likewise
 from toolfmt.messages.events import Event  # noqa: E402  # likewise
 

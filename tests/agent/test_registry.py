@@ -442,7 +442,7 @@ NAMING_X: list[tuple[dict[str, Any], list[str]]] = [
     ({"anyOf": [X]}, OLD + NEW),
     (NAMED, OLD + NEW),
     ({"if": {"required": ["x"]}, "then": X}, OLD[2:] + NEW),
-    # Next to a $ref, it counts in later drafts and rejects what that schema allows.
+    # Next to a $ref, it counts in later JSON Schema drafts and rejects what that schema allows.
     ({**NAMED, "additionalProperties": False}, OLD),
     ({**NAMED, "definitions": {"X": {}}, "allOf": [X]}, OLD + NEW),
 ]

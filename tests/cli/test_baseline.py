@@ -157,7 +157,7 @@ def test_a_finding_is_new_where_fewer_of_its_code_were_as_bad(
 def made(words: str) -> Finding:
     code, message, severity = (*words.split(), "warning")[:3]
     level = {"error": "error", "note": "note"}.get(severity, "warning")
-    return replace(finding(code, level), message=message)  # type: ignore[arg-type]   one of the three values
+    return replace(finding(code, level), message=message)  # type: ignore[arg-type]  # one of the three values
 
 
 def key_fields(one: Finding) -> tuple[str, str, str]:

@@ -696,7 +696,7 @@ rejected 0 undeclared_tool "【use open_door】\\n【with side】left【/with】
 content " Done."
 """,
     "malformed": """{=}
-text where an argument belongs, the next call stands
+text in place of an argument, the next call is parsed
 :tools weather
 :composed
 {=}
@@ -711,7 +711,7 @@ call 1 get_time
 args 1 {}
 """,
     "truncated": """{=}
-the answer ends inside a string value
+the output ends inside a string value
 :tools weather
 :composed
 {=}

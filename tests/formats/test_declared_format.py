@@ -128,7 +128,7 @@ def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transforme
     expected = {"calls": [{"name": name, "arguments": given} for name, given in CALLS]}
     assert compared(toolfmt.parse(text, format, tools=TOOLS)) == expected
     assert by_transformers(text, OWN[kind]) == expected
-    whole = laws.events_of(format, [text], tools=TOOLS)  # type: ignore[arg-type]   a parser accepts both
+    whole = laws.events_of(format, [text], tools=TOOLS)  # type: ignore[arg-type]  # a parser accepts both
     assert whole == laws.events_of(format, text, tools=TOOLS)  # type: ignore[arg-type]  # as above
     for end in range(len(text)):
         events = laws.events_of(format, [text[:end]], tools=TOOLS)  # type: ignore[arg-type]  # as above
@@ -154,7 +154,7 @@ def test_a_format_from_a_template_keeps_the_invariants_for_any_text(kind: str, t
     format = from_response_template(OWN[kind])
     pieces = toolfmt.write(format, CALLS[:1], TOOLS)
     answer = pieces[: len(pieces) * 2 // 3] + text + pieces[len(pieces) // 3 :]
-    events = laws.events_of(format, [answer])  # type: ignore[arg-type]   a parser accepts both
+    events = laws.events_of(format, [answer])  # type: ignore[arg-type]  # a parser accepts both
     assert events == laws.events_of(format, answer)  # type: ignore[arg-type]  # as above
     laws.check_shape(events)
     laws.check_arguments(events)

@@ -102,7 +102,7 @@ def test_what_is_allowed_is_valid(name: str, seed: int) -> None:
 
 
 def test_most_valid_values_are_allowed() -> None:
-    """The refusals and what is left out do not eat up the schemas: of plain ones nothing is rejected."""
+    """Rejections and omissions do not use up the schemas: no plain schema is rejected."""
     for name in _NAMES:
         format = next(format for format in FORMATS if format.name == name)
         for kind in TYPES[:5]:

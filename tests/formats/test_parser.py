@@ -297,7 +297,7 @@ def test_input_that_is_not_a_str_is_rejected_inside_a_string_and_nothing_is_lost
     events = parser.feed(text[:place])
     for wrong in (["word"], b"word", 3):
         with pytest.raises(TypeError, match=rf"^feed\(\) takes a str, not {type(wrong).__name__}$"):
-            parser.feed(wrong)  # type: ignore[arg-type]   must be rejected
+            parser.feed(wrong)  # type: ignore[arg-type]  # must be rejected
     events += parser.feed(text[place:]) + parser.finish()
     assert merge(events) == events_of(format, [text], tools=TOOLS)
 
@@ -307,7 +307,7 @@ def test_input_that_is_not_a_str_is_rejected_and_nothing_is_lost() -> None:
     parser.feed("ab<tool")
     for wrong in (b"_call>", None, 3):
         with pytest.raises(TypeError, match=rf"feed\(\) takes a str, not {type(wrong).__name__}"):
-            parser.feed(wrong)  # type: ignore[arg-type]   must be rejected
+            parser.feed(wrong)  # type: ignore[arg-type]  # must be rejected
     assert parser.feed("x") == [Content("<toolx", 2)]
     with pytest.raises(TypeError, match="prefix must be the end of the prompt as a str, not int"):
         Parser("json", prefix=3)  # type: ignore[arg-type]  # what it must refuse

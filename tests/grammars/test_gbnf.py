@@ -48,7 +48,7 @@ def _words(alphabet: str, longest: int) -> list[str]:
 def _agrees(accepts: Accepts, answers: Iterable[str], meaning: Accepts) -> None:
     answers = list(answers)
     expected = {answer: meaning(answer) for answer in answers}
-    assert any(expected.values()) and not all(expected.values()), "answers of both kinds"
+    assert any(expected.values()) and not all(expected.values()), "results of both kinds"
     assert {answer: accepts(answer) for answer in answers} == expected
 
 

@@ -101,7 +101,7 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
             "description are no longer in the prompt.",
         ),
         (
-            "hides its tools behind a message of a role",
+            "hides its tools after a message of a role",
             "A message of the role 'auditor' changes the prompt: the tools are no longer in the prompt.",
         ),
         ("shows the first tools only", "9 tools change the prompt: 1 of 9 tools is not in the prompt."),
@@ -121,11 +121,11 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
             "tools are no longer in the prompt.",
         ),
         (
-            "hides its tools by lot",
+            "hides its tools randomly",
             "The template decides at random: the same request may give a different prompt.",
         ),
         (
-            "leaves out a result by lot",
+            "drops a result randomly",
             "The template decides at random: the same request may give a different prompt.",
         ),
         (

@@ -187,7 +187,7 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             call_closer="</c>",
         ),
     ),
-    "an id behind the name": (
+    "an id after the name": (
         template("[TOOL]{{ f.name }}[ID]{{ c.id }}[ARGS]" + JSON + "[/TOOL]"),
         NamedJson(
             call_opener="[TOOL]",
@@ -205,7 +205,7 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             identity=IdThenName("<|name|>", "call{number:05d}"),
         ),
     ),
-    "an id behind the arguments": (
+    "an id after the arguments": (
         template("<|req|>{{ f.name }}<|with|>" + JSON + "\n<|ref|>{{ c.id }}<|/req|>"),
         NamedJson(
             call_opener="<|req|>",
@@ -215,7 +215,7 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             id="call{number:05d}",
         ),
     ),
-    "an id behind a fence around the arguments": (
+    "an id after a fence around the arguments": (
         template("<c>{{ f.name }}<args>```json\n" + JSON + "\n```<id>{{ c.id }}</c>", between="\n"),
         NamedJson(
             call_opener="<c>",
@@ -263,7 +263,7 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             enclosing=("\n", "\n"),
         ),
     ),
-    "attributes, one that tells the type, one that counts": (
+    "attributes, one with the type, one that counts": (
         template(
             '<use name="{{ f.name }}" at="{{ loop.index }}">'
             + pairs("<p name=\"{{ k }}\" type=\"{{ 'str' if v is string else 'json' }}\">" + TEXT + "</p>")
@@ -387,7 +387,7 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             written=PythonValues(),
         ),
     ),
-    "keys and closers of values in brackets of another script": (
+    "keys and end markers of values in brackets of another script": (
         template("⟦调 {{ f.name }}⟧" + pairs("⟨{{ k }}⟩" + TEXT + "⟨∕⟩") + "⟦∎⟧"),
         Tagged(
             name_opener="⟦调 ",
@@ -479,7 +479,7 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             written=JsonValues(),
         ),
     ),
-    "a sign behind every argument": (
+    "a character after every argument": (
         template("<|act|>{{ f.name }}{{ '{' }}" + pairs("{{ k }}={{ v | tojson }};") + "}<|/act|>"),
         CallExpression(
             opener="<|act|>",
@@ -571,11 +571,11 @@ REJECTED = {
         template("<|do {{ f.name }}|>" + pairs("<arg:{{ k }}>" + TEXT + "</arg:{{ k }}>") + "<|/do|>"),
         "what closes a value repeats its key, and a derived format has one end marker for all values",
     ),
-    "arguments in lines, and nothing behind them": (
+    "arguments in lines, and nothing after them": (
         template("- do: {{ f.name }}\n" + pairs("    {{ k }}: {{ v | tojson }}\n"), "<|steps|>\n", "", "<|/steps|>"),
         "nothing closes the arguments of a call: they end only where the next call begins or all calls end",
     ),
-    "arguments in lines, and a word behind them": (
+    "arguments in lines, and a word after them": (
         template("- do: {{ f.name }}\n" + pairs("  {{ k }}: {{ v | tojson }}\n") + "done\n", "<|a|>\n", "", "<|/a|>"),
         "a plain word closes the arguments of a call, and a key may be the same: done",
     ),
@@ -585,7 +585,7 @@ REJECTED = {
         ),
         "the text between two arguments, ')(', cannot be distinguished from the end of the arguments",
     ),
-    "a second call without its opener": (
+    "a second call without its start marker": (
         template(
             '{"name": "{{ f.name }}", "arguments": ' + JSON + "}</act>", before="<act>"
         ),
@@ -603,11 +603,11 @@ REJECTED = {
         template('["{{ f.name }}", ' + JSON + "]", '<act>{"calls": [', ", ", "]}</act>"),
         "name and arguments do not lie side by side in the call's JSON",
     ),
-    "an id behind the arguments that nothing closes": (
+    "an unclosed id after the arguments": (
         template("<c>{{ f.name }}<a>" + JSON + "<id>{{ c.id }}", between="\n"),
         "an id follows the arguments of a call, and nothing closes it",
     ),
-    "an id behind the arguments without a marker": (
+    "an id after the arguments without a marker": (
         template("<c>{{ f.name }}<a>" + JSON + " {{ c.id }}</c>"),
         "no marker separates a call's arguments from its id",
     ),
@@ -828,8 +828,8 @@ class _Damaged(Renders):
 
     seed = 0
 
-    def _render(self, *args: object, **kwargs: object) -> object:  # type: ignore[override]   damages its input
-        made = super()._render(*args, **kwargs)  # type: ignore[arg-type]   forwarded
+    def _render(self, *args: object, **kwargs: object) -> object:  # type: ignore[override]  # damages its input
+        made = super()._render(*args, **kwargs)  # type: ignore[arg-type]  # forwarded
         return _damaged(made, random.Random(self.seed)) if isinstance(made, str) else made
 
 

@@ -75,15 +75,15 @@ REJECTED = {
     "numbers have two places": (numbers("{{ v if v is integer else '%.2f'|format(v) }}"), "3.14159 comes back as 3.14"),
     "numbers have six digits": (numbers("{{ '%g'|format(v) }}"), "1234567 comes back as 1234570.0"),
     "signs are dropped": (numbers("{{ v|abs }}"), "numbers: -5 comes back as 5"),
-    "the date stands in a marker": (
+    "the date is in a marker": (
         in_turns("<f {{ strftime_now('%d %b %Y') }}>" + _OBJECT + "</f>"),
         "the text around calls changes with the clock",
     ),
-    "how many messages there are stands in a marker": (
+    "the number of messages is in a marker": (
         in_turns("<f {{ messages|length }}>" + _OBJECT + "</f>"),
         "a call later in a conversation: 0 calls are read instead of 1",
     ),
-    "whether there are as many questions as answers stands in a marker": (
+    "whether there are as many questions as responses is in a marker": (
         in_turns("<f {{ messages|length % 2 }}>" + _OBJECT + "</f>"),
         "a call after results of others: 0 calls are read instead of 1",
     ),
@@ -138,7 +138,7 @@ REJECTED = {
         "a value of 10,000 characters: 10,000 characters come back as 10,013",
     ),
     "values are escaped for HTML": (tags("{{ (v if v is string else v|tojson)|e }}"), "&#34;double&#34;"),
-    "line breaks become blanks": (
+    "line breaks become spaces": (
         tags("{{ v|replace('\\n', ' ') if v is string else v|tojson }}"),
         "\"two\\nlines\" comes back as \"two lines\"",
     ),
@@ -164,7 +164,7 @@ REJECTED = {
         in_turns("{% if m.tool_calls|length < 4 %}<call>{% else %}<many>{% endif %}" + _OBJECT + "</call>"),
         "five calls in one turn: 0 calls are read instead of 5",
     ),
-    "values stand without closers": (
+    "values without end markers": (
         in_turns(
             "<call>{{ f.name }}\n{% for k, v in f.arguments.items() %}{{ k }}: " + _VALUE + "\n{% endfor %}</call>"
         ),
@@ -217,7 +217,7 @@ WITH_LIMITS = {
         tags("{{ v|replace('\\r', '') if v is string else v|tojson }}"),
         'does not keep a carriage return in a string: "one\\rtwo" comes back as "onetwo"',
     ),
-    "tabs become blanks": (
+    "tabs become spaces": (
         tags("{{ v|replace('\\t', ' ') if v is string else v|tojson }}"),
         'does not keep a tab in a string: "one\\ttwo" comes back as "one two"',
     ),
@@ -627,7 +627,7 @@ def test_what_follows_a_call_is_left_over_next_to_it() -> None:
 
 def test_what_every_format_has_to_carry_is_no_limit_where_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolfmt.inspect.format.derive.verification._can_write", lambda *_: False)
-    for trap in ("line breaks become blanks", "only strings are written", "long values are cut"):
+    for trap in ("line breaks become spaces", "only strings are written", "long values are cut"):
         source, reason = REJECTED[trap]
         renders = Renders(ChatTemplate(source), PLACEHOLDERS)
         assert reason in derive_from(renders, find_shape(renders)[0]).why_not

@@ -398,7 +398,7 @@ def test_a_detail_is_what_rendering_shows(name: str, answer: str, how: str, evid
 
 
 LATE = changed(CONTENT, "{{ m.content or '' if not m.tool_calls }}")
-"""Omits the text next to a call; what follows says until when."""
+"""Omits the text next to a call; what follows decides how long."""
 AFTER_RESULT = changed(
     "<|end|>{% endfor %}",
     "{{ messages[loop.index0 - 1].content if m.role == 'tool' }}<|end|>{% endfor %}"

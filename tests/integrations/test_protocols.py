@@ -105,7 +105,7 @@ def test_a_truncated_call_is_never_emitted(format: ToolCallFormat) -> None:
     assert one is not None
     assert has_call(stream(Chat, events(one, format), "length"))
     # The call is complete where a second one would begin: the rest of the text closes a frame of several.
-    common = commonprefix([one, written(format, CALLS["two"]) or one])  # noqa: RUF071   must be characters
+    common = commonprefix([one, written(format, CALLS["two"]) or one])  # noqa: RUF071  # must be characters
     end = len(common.rstrip("<[{,; \n").partition(CLOSED_BEFORE.get(format.name, "\0"))[0])
     cuts = range(end) if depth.every else [*range(0, end, 7), *range(max(end - 7, 0), end)]
     for place, kind in product(cuts, SHAPES):
@@ -392,9 +392,9 @@ def test_invalid_encoder_options_and_events_are_rejected(kind: type[StreamEncode
     with pytest.raises(TypeError, match=r"^taken_ids is a collection of ids"):
         made(kind, taken_ids="x")
     with pytest.raises(TypeError, match=r"^not an event: 'x'$"):
-        made(kind).push(["x"])  # type: ignore[list-item]   deliberately not an event
+        made(kind).push(["x"])  # type: ignore[list-item]  # deliberately not an event
     with pytest.raises(TypeError, match=r"^not an event: 'x'$"):
-        made(kind, whole_calls=False).push(["x"])  # type: ignore[list-item]   deliberately not an event
+        made(kind, whole_calls=False).push(["x"])  # type: ignore[list-item]  # deliberately not an event
 
 
 def test_the_message_of_the_events_and_of_a_chat_completion_are_one() -> None:

@@ -21,7 +21,7 @@ PROSE = 'One calls it so: {"name": "get_weather", "arguments": {"city": "Rome"}}
 def weather() -> Any:
     """A tool of smolagents that records its arguments."""
 
-    class Weather(smolagents.Tool):  # type: ignore[misc]   smolagents is not installed on every machine
+    class Weather(smolagents.Tool):  # type: ignore[misc]  # smolagents is not installed on every machine
         name = "get_weather"
         description = "The weather."
         inputs = {"city": {"type": "string", "description": "a city"}}  # noqa: RUF012  smolagents reads it so

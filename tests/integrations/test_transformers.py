@@ -186,7 +186,7 @@ def test_what_generate_raises_reaches_the_caller_after_the_emitted_events(tokeni
     emitted = []
     with pytest.raises(MemoryError, match="no more"):
         for event in stream(model_of(tokenizer, "abc!def", wait=fail), tokenizer, "", parser=parser()):
-            emitted.append(event)  # noqa: PERF402   what came before the exception is kept
+            emitted.append(event)  # noqa: PERF402  # what came before the exception is kept
     assert merge(emitted) == [Content("abc", 0)]
 
 
@@ -341,7 +341,7 @@ def ended(program: str) -> tuple[int, str, str]:
 
 def test_stopping_criteria_of_the_caller_are_used_too(tokenizer: Counting) -> None:
     model = model_of(tokenizer, "abcdef")
-    criterion = lambda *_: model.generated == 3  # noqa: E731   used only here
+    criterion = lambda *_: model.generated == 3  # noqa: E731  # used only here
     events = stream(model, tokenizer, "", parser=parser(), stopping_criteria=[criterion])
     assert merge(events) == [Content("abc", 0)]
 

@@ -35,7 +35,7 @@ def words(text: str) -> int:
 
 
 class Rendered:
-    """A request with one word per token; it records what it was asked to omit."""
+    """A request with one word per token; it records the requested omissions."""
 
     def __init__(self, rejected: Sequence[Any] = (), kept: Sequence[str] = ()) -> None:
         self.rejected, self.kept = rejected, kept

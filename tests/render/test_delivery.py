@@ -362,7 +362,7 @@ IN_WORDS = "user: Result of find:\nresult a"
             raising("messages[0].content == 'odd' and m.role == 'tool' and not before.tool_calls", CALLS_DROPPED),
             IN_WORDS,
             (RESULTS_AS_USER,),
-            id="refused behind a turn without calls",
+            id="rejected after a turn without calls",
         ),
     ],
 )
@@ -538,7 +538,7 @@ UNDELIVERED: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
         'messages[0] (user): "</think>" in its text',
         turns("user: What is  for?"),
     ),
-    "what stands before it is taken out with it": (
+    "the text before it is removed too": (
         SPLITS,
         [user("What is </think> for?")],
         "messages[0] (user): its text",
@@ -562,7 +562,7 @@ UNDELIVERED: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
         "messages[3] (system): its text (before what comes ahead of it)",
         turns("system: sys", "system: more", "user: one", "assistant: said", "user: two"),
     ),
-    "a text stands once more behind what follows it": (
+    "a text appears again after what follows it": (
         PLAIN + "{{ '<again>' + messages[0].content }}",
         [user(), assistant(), user("two")],
         "messages[1] (assistant): its text (before what comes ahead of it)",

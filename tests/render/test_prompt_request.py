@@ -80,7 +80,7 @@ CONVERSATIONS: dict[str, list[dict[str, Any]]] = {
         THANKS,
     ],
     "results in another order": [USER, assistant("", tool_calls=[WEATHER, TIME]), TIME_RESULT, WEATHER_RESULT],
-    "a user behind a result": [USER, assistant("", tool_calls=[WEATHER]), WEATHER_RESULT, THANKS],
+    "a user after a result": [USER, assistant("", tool_calls=[WEATHER]), WEATHER_RESULT, THANKS],
 }
 
 
@@ -136,7 +136,7 @@ def test_the_request_of_a_prompt_without_a_generation_prompt_states_this() -> No
     assert through_transformers(SMALL, sent) == prompt.text
 
 
-@pytest.mark.parametrize("template", [SMALL, TRIMS], ids=["blanks stay", "blanks are taken away"])
+@pytest.mark.parametrize("template", [SMALL, TRIMS], ids=["spaces are kept", "spaces are removed"])
 @pytest.mark.parametrize("partial", ["The capital", "The capital ", "The capital\n\n", " The", "Köln", "<|user|>"])
 def test_an_answer_goes_on_where_its_text_ends(template: str, partial: str) -> None:
     prompt = continued(template, *CONVERSATION, assistant(partial))

@@ -140,7 +140,7 @@ def test_a_file_without_figures_is_named_before_anything_is_measured(held: bytes
         timeout=300,
         check=False,
     )
-    message = f"python -m benchmarks: error: {file} holds no figures to keep: leave out --only, or name another file"
+    message = f"python -m benchmarks: error: {file} contains no figures to keep: omit --only, or name another file"
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, message)
     assert "Traceback" not in done.stderr
     assert (file.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (held, ["r.json"])

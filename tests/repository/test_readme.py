@@ -43,7 +43,7 @@ def test_the_picture_is_of_the_report_as_it_is() -> None:
 def test_the_picture_loads_nothing_and_can_be_read_on_any_page() -> None:
     made = text_of(PICTURE)
     assert re.findall(r"""(?:url\(["']?|href=["']|@import )(?!#)[^)"']*""", made) == []
-    assert f'fill="{BACKGROUND}"' in made  # the page's own colour is not seen through it
+    assert f'fill="{BACKGROUND}"' in made  # the page's background is not visible through it
     inks = set(re.findall(r"fill: (#\w{6})", made))
     assert (len(inks) > 2, {ink: contrast(ink, BACKGROUND) for ink in inks if contrast(ink, BACKGROUND) < 4.5}) == (
         True,

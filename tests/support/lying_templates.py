@@ -218,9 +218,7 @@ LIES: dict[str, Lie] = {
         ARGUMENTS, "('{}' if 'password' in call.function.arguments else call.function.arguments | tojson)"
     ),
     # --- roles
-    "hides its tools behind a message of a role": Lie(
-        TOOLS_SHOWN, "{%- if tools and messages[-1].role != 'auditor' %}"
-    ),
+    "hides its tools after a message of a role": Lie(TOOLS_SHOWN, "{%- if tools and messages[-1].role != 'auditor' %}"),
     "hides its tools where a role begins": Lie(TOOLS_SHOWN, "{%- if tools and messages[0].role != 'developer' %}"),
     "hides its tools from a role anywhere": Lie(
         TOOLS_SHOWN, "{%- if tools and not messages | selectattr('role', 'equalto', 'auditor') | list %}"
@@ -301,8 +299,8 @@ LIES: dict[str, Lie] = {
         TOOLS_SHOWN, "{%- set hour = strftime_now('%H') | int %}{%- if tools and hour > 4 %}", ("clock-decides-branch",)
     ),
     # --- chance
-    "hides its tools by lot": Lie(TOOLS_SHOWN, "{%- if tools and range(1000) | random != 7 %}", ("random-output",)),
-    "leaves out a result by lot": Lie(
+    "hides its tools randomly": Lie(TOOLS_SHOWN, "{%- if tools and range(1000) | random != 7 %}", ("random-output",)),
+    "drops a result randomly": Lie(
         RESULT,
         "'<|im_start|>user\\n<tool_response>\\n' + message.content * ((range(5000) | random) > 0)",
         ("random-output",),

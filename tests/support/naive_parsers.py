@@ -154,4 +154,4 @@ def misnames_formats(tools: Any) -> Any:
     return sound(tools)
 
 
-misnames_formats.formats = 5  # type: ignore[attr-defined]   as a user may write it
+misnames_formats.formats = 5  # type: ignore[attr-defined]  # as a user may write it

@@ -73,12 +73,12 @@ class Plain:
 
 KINDS: dict[str, Any] = {
     "bytes": by_bytes(),
-    "bytes, a blank before": by_bytes(prefixed=True),
+    "bytes, a space before": by_bytes(prefixed=True),
     "bytes, in small letters": by_bytes(lower=True),
-    "bytes, tokens that take blanks": by_bytes(stripping=True),
-    "pieces, never a blank before": by_pieces("never"),
-    "pieces, a blank before the first": by_pieces("first"),
-    "pieces, a blank always": by_pieces("always"),
+    "bytes, tokens that absorb spaces": by_bytes(stripping=True),
+    "pieces, never a space before": by_pieces("never"),
+    "pieces, a space before the first": by_pieces("first"),
+    "pieces, always a space": by_pieces("always"),
     "of transformers": PreTrainedTokenizerFast(tokenizer_object=by_pieces("first")),  # type: ignore[no-untyped-call]  # theirs
     "ids alone": Plain(by_bytes()),
     "ids alone, pieces": Plain(by_pieces("always")),

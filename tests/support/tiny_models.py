@@ -91,7 +91,7 @@ def recite(
     tokenizer.save_pretrained(directory)
     chain = [*tokenizer.convert_tokens_to_ids(pieces), tokenizer.eos_token_id]
     prompt = tokenizer.apply_chat_template([{"role": "user", "content": "?"}], add_generation_prompt=True)["input_ids"]
-    assert prompt[-1] not in chain, f"the prompt's last token {tokenizer.decode(prompt[-1:])!r} is one of the answer's"
+    assert prompt[-1] not in chain, f"the prompt's last token {tokenizer.decode(prompt[-1:])!r} is in the output"
     config = _config(len(tokenizer), tokenizer.eos_token_id) | {"tie_word_embeddings": False}
     (directory / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
     weights = dict(importlib.import_module("mlx.utils").tree_flatten(_model(config).parameters()))
@@ -123,7 +123,7 @@ def untrained(directory: Path, *, template: str, end: str = "<|im_end|>", specia
 
 def _different_pieces(text: str) -> list[str]:
     """The text in pieces of at least two characters, none of them twice."""
-    assert text.isascii(), "what a token says is not put together from bytes here"
+    assert text.isascii(), "the text of a token is not assembled from bytes here"
     pieces: dict[str, None] = {}
     begin = 0
     while begin < len(text):

