@@ -362,7 +362,7 @@ def test_a_generation_prompt_that_lacks_a_second_line_end_is_reported_with_its_f
 
 
 def test_glm_4_7_has_a_parser_of_its_own_in_vllm() -> None:
-    # GLM-4.7-Flash: glm45 requires a newline after the name (vllm-project/vllm 42979)
+    # GLM-4.7-Flash: glm45 requires a newline after the name (vllm-project/vllm#42979)
     from toolfmt.formats import FORMATS
     from toolfmt.inspect.runtimes.parser_choice import choose
 
