@@ -307,7 +307,7 @@ def test_of_a_template_without_a_place_the_parser_is_made_of_the_derived_file() 
 
 
 def test_the_name_of_a_derived_format_alone_is_not_a_format() -> None:
-    with pytest.raises(toolfmt.UnknownFormat, match="a derived format is in no registry"):
+    with pytest.raises(toolfmt.UnknownFormat, match="a derived format is not registered"):
         toolfmt.get(DERIVED)
 
 
@@ -336,7 +336,7 @@ def test_markers_of_its_own_make_a_dialect_of_its_own(other: str) -> None:
 def test_a_derived_format_is_registered_under_a_name_of_its_own() -> None:
     format = toolfmt.derive(TEMPLATE).format
     assert format is not None
-    with pytest.raises(ValueError, match="give this one a name of its own"):
+    with pytest.raises(ValueError, match="give this one its own name"):
         toolfmt.register(format)
 
 

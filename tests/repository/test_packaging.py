@@ -91,7 +91,9 @@ def test_the_wheel_has_its_programs_its_plug_ins_and_its_licence(wheel: zipfile.
 @building
 def test_the_metadata_is_correct(metadata: Message) -> None:
     assert metadata["Version"] == toolfmt.__version__
-    assert metadata.get_all("Project-URL") is None  # there is no address yet
+    urls = dict(url.split(", ", 1) for url in metadata.get_all("Project-URL", []))
+    assert list(urls) == ["Repository", "Documentation", "Changelog", "Issues"]
+    assert all(url.startswith("https://") for url in urls.values())
     needed = {re.split(r"[<>=; ]", line)[0] for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line}
     assert needed == {"click", "huggingface-hub", "jinja2", "minijinja", "rich", "tokenizers"}
 

@@ -11,8 +11,7 @@ requires llguidance.
 Contract as in mlx-lm 0.32.2, server.py: `ResponseGenerator._tokenize` and `.generate`, whose responses the handler goes
 through, and `_make_logits_processors`, which it calls for each request; `APIHandler.handle_chat_completions`,
 `.handle_completion` and `.generate_response`; `_run_http_server`, which takes the class of a handler that `run` does
-not pass on. Several requests run at once, each with a handler in a thread of its own; `_tokenize` runs in the one
-thread that generates.
+not pass on. Each request has a handler in its own thread; `_tokenize` runs in the thread that generates.
 """
 
 from __future__ import annotations
