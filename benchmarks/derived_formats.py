@@ -63,8 +63,8 @@ from toolfmt.messages.events import Event, merge
 from toolfmt.templates import ChatTemplate
 from toolfmt.testing import corpus, damaging, invariants, prose_pieces
 from toolfmt.testing.broken import InvariantViolation
+from toolfmt.testing.checks import every_cut
 from toolfmt.testing.invariants import Expected
-from toolfmt.testing.laws import every_cut
 from toolfmt.testing.material import frame, literals_of
 from toolfmt.testing.outcome import read
 
@@ -187,7 +187,11 @@ def report(every: Sequence[Tried], *, quick: bool) -> bool:
     figures = (
         []
         if quick
-        else [("laws", check_invariants(distinct)), ("prose", prose(distinct)), ("saved and loaded", saved(distinct))]
+        else [
+            ("invariants", check_invariants(distinct)),
+            ("prose", prose(distinct)),
+            ("saved and loaded", saved(distinct)),
+        ]
     )
     for title, tally in figures:
         tally.print(title)

@@ -13,11 +13,11 @@ from typing import Any
 
 import openai
 import pytest
+from guarantees import events_of
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from law_texts import NAMES, texts
-from laws import events_of
 from scripted_endpoint import Endpoint, call, completion, endpoint
 
 import toolfmt

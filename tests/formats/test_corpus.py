@@ -15,7 +15,7 @@ from pathlib import Path
 import depth
 import pytest
 from depth import PIECES, cuts, pieces
-from laws import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
+from guarantees import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
 from toolfmt._util.text_lists import listed

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import laws
+import guarantees
 import pytest
 from declared_templates import NAMED, OWN, REAL, THINK, WHOLE, declared
 from hypothesis import given
@@ -128,11 +128,11 @@ def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transforme
     expected = {"calls": [{"name": name, "arguments": given} for name, given in CALLS]}
     assert compared(toolfmt.parse(text, format, tools=TOOLS)) == expected
     assert by_transformers(text, OWN[kind]) == expected
-    whole = laws.events_of(format, [text], tools=TOOLS)  # type: ignore[arg-type]  # a parser accepts both
-    assert whole == laws.events_of(format, text, tools=TOOLS)  # type: ignore[arg-type]  # as above
+    whole = guarantees.events_of(format, [text], tools=TOOLS)  # type: ignore[arg-type]  # a parser accepts both
+    assert whole == guarantees.events_of(format, text, tools=TOOLS)  # type: ignore[arg-type]  # as above
     for end in range(len(text)):
-        events = laws.events_of(format, [text[:end]], tools=TOOLS)  # type: ignore[arg-type]  # as above
-        laws.check_shape(events)
+        events = guarantees.events_of(format, [text[:end]], tools=TOOLS)  # type: ignore[arg-type]  # as above
+        guarantees.check_shape(events)
         ended = [event for event in events if isinstance(event, ToolCallEnd)]
         assert [event.index for event in ended] == list(range(len(ended)))
 
@@ -154,10 +154,10 @@ def test_a_format_from_a_template_keeps_the_invariants_for_any_text(kind: str, t
     format = from_response_template(OWN[kind])
     pieces = toolfmt.write(format, CALLS[:1], TOOLS)
     answer = pieces[: len(pieces) * 2 // 3] + text + pieces[len(pieces) // 3 :]
-    events = laws.events_of(format, [answer])  # type: ignore[arg-type]  # a parser accepts both
-    assert events == laws.events_of(format, answer)  # type: ignore[arg-type]  # as above
-    laws.check_shape(events)
-    laws.check_arguments(events)
+    events = guarantees.events_of(format, [answer])  # type: ignore[arg-type]  # a parser accepts both
+    assert events == guarantees.events_of(format, answer)  # type: ignore[arg-type]  # as above
+    guarantees.check_shape(events)
+    guarantees.check_arguments(events)
 
 
 def test_an_end_marker_in_a_quoted_value_is_text() -> None:

@@ -11,7 +11,7 @@ import pickle
 from typing import Any
 
 import pytest
-from laws import check_copy, events_of
+from guarantees import check_copy, events_of
 
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 from toolfmt.formats.ahead import FAR

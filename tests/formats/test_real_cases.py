@@ -9,7 +9,7 @@ from typing import Any
 
 import depth
 import pytest
-from laws import check_arguments, check_shape, check_tiling, cut, events_of, frame
+from guarantees import check_arguments, check_shape, check_tiling, cut, events_of, frame
 from recorded_cases import calls_of, cases, read, went
 
 from toolfmt.formats import get

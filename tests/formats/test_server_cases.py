@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from decided_differently import SERVER_DECIDED_DIFFERENTLY
-from laws import events_of
+from guarantees import events_of
 from recorded_cases import cases, read, server_outcome
 
 pytestmark = pytest.mark.outside

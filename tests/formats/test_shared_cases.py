@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from decided_differently import DECIDED_DIFFERENTLY
-from laws import events_of
+from guarantees import events_of
 
 import toolfmt
 from toolfmt.formats import names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from laws import check_shape
+from guarantees import check_shape
 
 import toolfmt
 from toolfmt.formats import FORMATS, Parser, WholeCalls, write

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolfmt.testing.broken import InvariantViolation
-    from toolfmt.testing.corpus import Case, cases
-    from toolfmt.testing.drawing import GeneratedOutput
-    from toolfmt.testing.fuzzing import Defect, Fuzz
-    from toolfmt.testing.laws import (
+    from toolfmt.testing.checks import (
         INVARIANTS,
         check_arguments_json,
         check_chunking,
@@ -28,12 +25,15 @@ if TYPE_CHECKING:
         check_round_trip,
         check_shape,
     )
+    from toolfmt.testing.corpus import Case, cases
+    from toolfmt.testing.drawing import GeneratedOutput
+    from toolfmt.testing.fuzzing import Defect, Fuzz
     from toolfmt.testing.outcome import ParserOutcome, read
     from toolfmt.testing.strategies import calls, damaged, outputs, pieces, prose, schemas, tools, written
     from toolfmt.testing.targets import target
 
 _HOMES = {
-    "INVARIANTS": "laws",
+    "INVARIANTS": "checks",
     "GeneratedOutput": "drawing",
     "Case": "corpus",
     "Defect": "fuzzing",
@@ -43,15 +43,15 @@ _HOMES = {
     "outputs": "strategies",
     "calls": "strategies",
     "cases": "corpus",
-    "check_arguments_json": "laws",
-    "check_chunking": "laws",
-    "check_cut": "laws",
-    "check_never_raises": "laws",
-    "check_not_joined": "laws",
-    "check_nothing_lost": "laws",
-    "check_prose": "laws",
-    "check_round_trip": "laws",
-    "check_shape": "laws",
+    "check_arguments_json": "checks",
+    "check_chunking": "checks",
+    "check_cut": "checks",
+    "check_never_raises": "checks",
+    "check_not_joined": "checks",
+    "check_nothing_lost": "checks",
+    "check_prose": "checks",
+    "check_round_trip": "checks",
+    "check_shape": "checks",
     "damaged": "strategies",
     "pieces": "strategies",
     "prose": "strategies",

@@ -13,9 +13,9 @@ from random import Random
 from typing import Any
 
 from toolfmt.testing.broken import InvariantViolation
+from toolfmt.testing.checks import INVARIANTS
 from toolfmt.testing.corpus import case_text
 from toolfmt.testing.drawing import GeneratedOutput, draw_answer, draw_pieces, marks_covered
-from toolfmt.testing.laws import INVARIANTS
 from toolfmt.testing.material import call_markers
 from toolfmt.testing.runner import broken_by
 from toolfmt.testing.shrinking import Shrinker, size_of

@@ -1,6 +1,6 @@
 """The invariants of a parser's result: each function takes a result and may raise `InvariantViolation`.
 
-`toolfmt.testing.laws` runs a parser on an output and calls these functions. The invariants are those of toolfmt's own
+`toolfmt.testing.checks` runs a parser on an output and calls these functions. The invariants are those of toolfmt's own
 parsers. Each function documents what applies to a parser without offsets, rejections or streaming.
 """
 

@@ -12,8 +12,8 @@ from functools import partial
 from toolfmt.formats import get
 from toolfmt.testing import damaging, invariants
 from toolfmt.testing.broken import InvariantViolation
+from toolfmt.testing.checks import outcome_lines
 from toolfmt.testing.drawing import GeneratedOutput
-from toolfmt.testing.laws import outcome_lines
 from toolfmt.testing.material import frame
 from toolfmt.testing.outcome import ParserOutcome
 from toolfmt.testing.targets import Target, Way

@@ -8,10 +8,10 @@ from typing import Any
 
 import depth
 import pytest
+from guarantees import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from law_texts import CALLS, NAMES, VALUES, texts
-from laws import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
 from toolfmt.errors import CannotWrite

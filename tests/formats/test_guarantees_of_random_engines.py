@@ -8,9 +8,9 @@ from typing import Any
 import depth
 import drawn_engines
 import pytest
+from guarantees import check_arguments, check_shape, check_tiling, cut, frame
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from laws import check_arguments, check_shape, check_tiling, cut, frame
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import Parser, ToolCallFormat, write

@@ -25,8 +25,8 @@ from toolfmt.errors import CannotWrite
 from toolfmt.formats import Parser
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.testing import InvariantViolation, invariants, strategies
+from toolfmt.testing.checks import INVARIANTS, every_cut
 from toolfmt.testing.drawing import GeneratedOutput, Kind
-from toolfmt.testing.laws import INVARIANTS, every_cut
 from toolfmt.testing.outcome import ParserOutcome, as_data, of_data, outcome_of_events, outcome_of_message, read
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"s": "x"}}\n</tool_call>'
