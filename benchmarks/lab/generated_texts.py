@@ -6,7 +6,8 @@
 A text is made of elements: prose, calls of any format whole, cut, spliced with another, nested, in a fence, in
 reasoning or between backticks, markers of any format alone, doubled and by the hundred, invalid JSON, absurd numbers,
 control characters, halves of surrogate pairs, long runs; then a few positions are damaged. Tools, schemas, strictness
-and prefix are random too. The generator shares nothing with the tests; `tests/support/guarantees.py` has the checks. Text number N of a seed is the same in every run.
+and prefix are random too. The generator shares nothing with the tests; `tests/support/guarantees.py` has the checks.
+Text number N of a seed is the same in every run.
 
 Every text is read whole and at random cuts; every third (unless it is long) a character at a time, and every eighth by
 `parse`. One in a hundred is long, and its CPU time is measured, fed at once and in chunks of four: more than 25 µs per

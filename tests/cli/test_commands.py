@@ -107,7 +107,7 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
     } <= listed
     rest = " ".join(text.partition("  minor ")[2].split())
     assert rest.startswith(
-        "content parts lost (TF037), generation prompt not a prefix (TF050), marker injection (TF055); "
+        "content parts lost (TF037), generation prompt changes later (TF050), marker injection (TF055); "
         "show with --full samples "
     )
     for sentence in (

@@ -92,13 +92,13 @@ def section_text(made: Report, chapter: str) -> str:
 def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: section_text(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
         "prefix": "a prefix cache keeps 61 % in the example conversation; "
-        "the first cache miss is when a result follows (line 30)",
+        "the first cache miss occurs when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
         "variables": "enable_thinking (default true): the answer begins with an empty block no effect found: documents",
     }
     assert section_text(FULL, "definitions").endswith(
-        "schema keywords not in the prompt: enum; some forms rejected: default; not supported: tools without parameters"
+        "schema keywords not in the prompt: enum; rejected schemas: default; not supported: tools without parameters"
     )
     assert section_text(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text next to a call")
     assert section_text(FULL, "reasoning").endswith("dropped from earlier turns")
@@ -161,7 +161,7 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
     assert section_text(replace(FULL, sections=stable), "prefix") == (
         "each prompt of the example starts with the previous one, except if no tools are sent, with reasoning that is "
-        "not sent back (50 % reused) or with enable_thinking=false and reasoning that is not sent back (25 % reused)"
+        "not sent back (50 % reused) or with enable_thinking=false and reasoning left out (25 % reused)"
     )
 
 
@@ -252,7 +252,9 @@ def test_what_to_do_next_is_a_line_each() -> None:
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     lines = shown(replace(FULL, strategy="prompt"), 140)
     (line,) = [line for line in lines if "stop strings" in line]
-    assert line.strip() == f'stop strings  <end> </s>; "{RESULT_HEADING}" if the system prompt describes the tools'
+    assert (
+        line.strip() == f'stop strings  <end> </s>; "{RESULT_HEADING}" (only if the system prompt describes the tools)'
+    )
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 
 
@@ -403,7 +405,7 @@ def test_of_prefix_changes_the_first_and_every_line_are_shown() -> None:
     lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
     turns = tuple(PrefixStep(name, 5, 10, line=line) for name, line in lines.items())
     prefix = section_text(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
-    assert prefix.endswith("the first cache miss is when a result follows (line 30 and 7)")
+    assert prefix.endswith("the first cache miss occurs when a result follows (line 30 and 7)")
 
 
 def test_the_first_variables_are_shown_in_full_and_the_rest_counted() -> None:
@@ -466,12 +468,12 @@ def test_hidden_notes_are_in_a_row_and_not_counted() -> None:
     made = replace(FULL, notes=(*FULL.notes, usual))
     assert section_text(made, "minor") == "marker injection (TF055); show with --full"
     lines = shown(made)
-    assert any("1 error, 1 warning, 1 note, 1 minor" in line for line in lines)
+    assert any("1 error, 1 warning, 1 note, 1 minor note" in line for line in lines)
     assert any(line.startswith("  notes    1      TF038; ") for line in lines)
     assert not any("What TF055 says." in line for line in lines)
     full = shown(made, full=True)
     assert any("What TF055 says." in line for line in full)
-    assert any("1 error, 1 warning, 1 note, 1 minor" in line for line in full)
+    assert any("1 error, 1 warning, 1 note, 1 minor note" in line for line in full)
     assert not any(line.startswith("  minor") for line in full)
     tables = [models_text([InspectionOutcome("a", one)], 160, False) for one in (made, FULL)]
     assert tables[0] == tables[1]

@@ -157,7 +157,7 @@ def test_a_string_that_is_only_read_generously_does_not_come_out_right() -> None
     assert report(STRING_SPLICED).format.name == "gemma4"
     assert report(STRING_SPLICED).capabilities["arguments_object"].answer == "yes"
     assert evidence(STRING_SPLICED, "arguments_string").startswith(
-        "no: a call with one string argument is rendered in a form that the format does not have: "
+        "no: a call with one string argument is not rendered in the syntax of the format: "
         '<|tool_call>call:find_qplace{"place"'
     )
     assert "string-rejected" in codes(STRING_SPLICED)

@@ -223,7 +223,7 @@ def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
     remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
     assert remarks[SGLANG] == "in a stream, it treats a <tool_call> in the reasoning as a real call"
     assert remarks[VLLM] == (
-        "qwen3 and glm45 are worse: they treat a <tool_call> in the reasoning as a real call; "
+        "prefer it to qwen3 and glm45, which treat a <tool_call> in the reasoning as a real call; "
         "with enable_thinking=false, leave deepseek_r1 out: it returns calls as reasoning in a response that is not "
         "streamed"
     )

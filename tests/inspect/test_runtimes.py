@@ -175,7 +175,7 @@ def test_named_templates(tmp_path: Path) -> None:
     assert places(report) == dict.fromkeys(RUNTIMES, BOTH)
     assert support_by_runtime(report)["mlx-lm"].parser is None
     assert found(report)["parser-not-inferred"] == (
-        "mlx-lm does not detect its parser json_tools: it looks for no parser in templates that have names."
+        "mlx-lm does not detect its parser json_tools: it does not detect a parser in named templates."
     )
     # The tool_use template is inferred from, as swift-transformers renders it.
     assert support_by_runtime(report)["mlx-swift-lm"].right is True
@@ -461,7 +461,7 @@ def test_a_declared_parser_that_reads_a_part_of_the_format_does_not_contradict(t
     assert (report.format.name, report.format.confidence) == ("qwen3_5", "declared")
     assert found(report) == {}
     assert advised(report)["mlx-lm"] == "detected automatically: qwen3_coder"
-    assert remarks(report)["mlx-lm"] == ("it parses calls in tags; JSON from small models stays text")
+    assert remarks(report)["mlx-lm"] == ("it parses calls in tags; calls that small models write as JSON stay text")
 
 
 @pytest.mark.parametrize(
@@ -587,7 +587,7 @@ def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None
         "transformers": f'toolfmt.load("{tmp_path}/a model").parser(tools=tools)',
     }
     assert remarks(report)["any runtime"] == (
-        "the template renders no tools: this describes them in the system prompt and requests json calls; "
+        "the template renders no tools; this command describes them in the system prompt and requests json calls; "
         "send what it prints, without tools="
     )
     assert set(report.runtimes.values()) == {"none: the template renders no tools"}

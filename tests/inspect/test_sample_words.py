@@ -13,8 +13,8 @@ import toolfmt
 from toolfmt.cli.printing.page import report_page
 from toolfmt.cli.printing.report import report_text
 from toolfmt.inspect.probe import conversations
-from toolfmt.inspect.report.report import Report
-from toolfmt.inspect.report.sample_words import SAMPLES, with_sample_words
+from toolfmt.inspect.report.report import Effect, Report, Variable
+from toolfmt.inspect.report.sample_words import SAMPLES, has_sentinels, with_sample_words
 
 _SENTINEL = re.compile(r"[A-Z][a-z]\d[a-z]{3,}|\b(?:find|set|tell|ask)_z?q[a-z]{3,}|\bzq[a-z]+|\b[A-Z]q\d{2}\b")
 
@@ -51,6 +51,14 @@ def test_the_sentinels_of_conversations_have_samples() -> None:
 def test_words_are_replaced(message: str, shown: str) -> None:
     made = report("model", replace(finding("TF014"), message=message))
     assert with_sample_words(made).findings[0].message == shown
+
+
+def test_what_every_report_shows_is_searched_for_sentinels() -> None:
+    plain = report("model", finding("TF014"))
+    assert not has_sentinels(plain)
+    assert has_sentinels(report("model", replace(finding("TF014", "note"), message="Rq4result is lost")))
+    variable = Variable("thinking", "false", (Effect("adds", "adds {}", ("Tq5thought",)),))
+    assert has_sentinels(replace(plain, sections=replace(plain.sections, variables=(variable,))))
 
 
 def test_a_report_without_sentinels_is_unchanged() -> None:

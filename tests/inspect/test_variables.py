@@ -159,7 +159,7 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         (TURNS + "{% if not x %}<think>\n{% endif %}",
          "true opens no reasoning block at the end of the prompt (<think>)"),
         ("Effort {{ x | default('medium') }}." + TURNS,
-         "a text is printed: Effort Vq9given.<|user|>Uq1question"),
+         "a string is printed: Effort Vq9given.<|user|>Uq1question"),
         ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, '"high" adds "Think hard."'),
         ("{% if x in ['a', 'b'] %}More.{% endif %}" + TURNS, '"a" or "b" adds "More."'),
         (THOUGHT.replace("keep", "x"),

@@ -111,7 +111,7 @@ def main() -> None:
     "--time-limit",
     type=Seconds(least=1),
     metavar="SECONDS",
-    help="Stop a worker after this long without CPU use (macOS, Windows: in total). [default: 600]",
+    help="Stop a worker after so many seconds without CPU use. [default: 600]",
 )
 @trusted_option
 def inspect(**given: Any) -> int:
@@ -148,8 +148,8 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     Differences that do not come from the template (which file it is in, the declared parser, runtime settings) are
     listed as settings and do not affect the exit status.
 
-    WORDS are parts (behavior, settings, findings, prompts, capabilities, capabilities.system, variables, runtimes ...)
-    and codes or names of findings, separated by commas.
+    WORDS are separated by commas: parts of the comparison (behavior, settings, findings, prompts, capabilities,
+    capabilities.system, variables, runtimes ...), or codes or names of findings.
 
     Exit status: 0 the same behavior, 1 different behavior, 2 a model cannot be read.
     """
@@ -216,8 +216,8 @@ def render(
     input.
 
     --request reads what a client sends to a server: messages, tools, chat_template_kwargs, Anthropic's system, or
-    instructions and input of OpenAI's Responses API. --output messages prints such a request with the messages in the
-    form that the template needs.
+    instructions and input of OpenAI's Responses API. --output messages prints a request for a chat endpoint, with the
+    messages in the form that the template needs.
     """
     from toolfmt.cli.request import variables
     from toolfmt.errors import BadMessages, BadTools
@@ -276,7 +276,7 @@ def _request_input(messages_file: str | None, tools_file: str | None, request_fi
 @click.option(
     "--prefix",
     metavar="TEXT",
-    help="The start of the response in the prompt, such as <think>. [default with --model: from its template]",
+    help="Response text at the end of the prompt, such as <think>. [default with --model: from its template]",
 )
 @click.option("--chunk", type=Count(), metavar="N", help="Feed the parser N characters at a time.")
 @click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated.")
@@ -318,8 +318,8 @@ def parse(
     rejected calls. Bytes that are not UTF-8 become U+FFFD, with a warning on standard error.
 
     --jsonl reads recorded outputs, one JSON object per line, and prints one message for each valid line, in order.
-    Invalid lines are reported on standard error and skipped; the exit status is then 2. Of lines without the text key,
-    only the first 20 are reported, then their number.
+    Invalid lines are reported on standard error and skipped; the exit status is then 2. Lines without the text key are
+    reported up to 20 times, then counted.
     """
     _check_one_way(
         file,
@@ -477,8 +477,8 @@ def formats(name: str | None, as_json: bool) -> None:
 @main.command(short_help="Print the page of a finding, or list them all.")
 @click.argument("code", metavar="[CODE]", required=False)
 def explain(code: str | None) -> None:
-    """Print the page of a finding, by its code (TF014), its name (arguments-form) or an outcome
-    (object-rejected). Without an argument, list all findings."""
+    """Print the page of a finding, by its code (TF014), its name (arguments-form) or the name of
+    an outcome (object-rejected). Without an argument, list all findings."""
     from toolfmt.cli.printing.findings import findings_table, page_text
 
     if code is None:
@@ -509,7 +509,7 @@ def explain(code: str | None) -> None:
     help="Whether a tool must be called, or which one.",
 )
 @click.option("--single", is_flag=True, help="Allow one call only.")
-@click.option("--prefix", metavar="TEXT", help="The start of the response in the prompt, such as <think>.")
+@click.option("--prefix", metavar="TEXT", help="Response text at the end of the prompt, such as <think>.")
 @click.option(
     "--request",
     "runtime",
@@ -525,7 +525,7 @@ def grammar(**given: Any) -> None:
     satisfy their schemas. If a schema has no grammar, an error names the tool and the argument, and the exit status
     is 2.
 
-    If the grammar is stricter than the format and the schemas, a line on standard error names what it leaves out.
+    If the grammar rejects values that the schemas allow, a line on standard error lists them.
     """
     from toolfmt.cli.grammar_command import Constraining
 

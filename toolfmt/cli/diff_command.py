@@ -113,7 +113,7 @@ def _keys(word: str) -> frozenset[FindingKey]:
         return keys_of(word)
     except UnknownCode:
         names = listed([*GROUPS, *_KINDS, *PARTS])
-        message = f"{unknown(word, 'part or finding')}; the parts that are not findings are {names}"
+        message = f"{unknown(word, 'part or finding')}; the parts are {names}"
         raise UnknownCode(message) from None
 
 

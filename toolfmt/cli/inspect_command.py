@@ -134,9 +134,7 @@ class Inspecting:
         if self.full and all(target.format != "text" for target in self._targets):
             raise click.UsageError(f"--full is for text; {self._targets[0].format} shows everything")
         if self.lines_file is not None and self._targets != [Target("json")]:
-            raise click.UsageError(
-                "--continue writes the lines of --json; give it with --json and nothing else to write"
-            )
+            raise click.UsageError("--continue needs --json and allows no other output")
         if self.lines_file == "-":
             raise click.UsageError("--continue goes on in a file, which standard output is not; name a file")
 

@@ -171,7 +171,7 @@ def _named(
             where = f"the arguments of {name!r}" if key is None else f"the argument {key!r} of {name!r}"
             break
     why = error.why if isinstance(error, NotConstrained) else error
-    return CannotConstrain(f"no grammar for {syntax} in the format {format.name} holds to {where}: {why}")
+    return CannotConstrain(f"{syntax} has no grammar for {where} in the format {format.name}: {why}")
 
 
 def _exported(rules: Rules, syntax: GrammarSyntax, tokens: Mapping[str, int]) -> Exported:

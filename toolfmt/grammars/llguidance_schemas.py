@@ -61,7 +61,7 @@ def _held(schema: Any, where: str) -> Any:
 
 
 def _reject(where: str, key: str, why: str) -> NoReturn:
-    raise CannotConstrain(f"llguidance cannot hold a value to {key!r} (at {where} of its schema): {why}")
+    raise CannotConstrain(f"llguidance cannot enforce {key!r} (at {where} of its schema): {why}")
 
 
 def _each(key: str, value: Any, where: str) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _pattern(key: str, value: Any, where: str) -> str:
     while at < len(value):
         found = (_INSIDE if inside else _OUTSIDE).match(value, at)
         if found is None or found.group() in ("[]", "[^]"):
-            _reject(where, key, f"it does not know {value[at : at + 3]!r} in {value!r}, or reads it otherwise")
+            _reject(where, key, f"it does not know {value[at : at + 3]!r} in {value!r}, or interprets it differently")
         inside = not found["end"] if inside else bool(found["class"])
         at = found.end()
     return value

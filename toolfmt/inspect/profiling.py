@@ -242,11 +242,7 @@ def _first_wrong(renders: Renders, best: ReadBack, shape: TurnShape) -> Answer |
         if kind in exact and not (trial.exact and set(trial.tolerated) <= exact[kind]):
             region, _ = render_calls(renders, shape, calls)
             # A call that needs tolerances is not what the model was trained to write.
-            how = (
-                "is rendered in a form that the format does not have"
-                if trial.exact
-                else "is parsed back as a different call"
-            )
+            how = "is not rendered in the syntax of the format" if trial.exact else "is parsed back as a different call"
             what = f"a call with {kind} {how}"
             if isinstance(region, TemplateError):
                 return Answer("no", what, None, "not-read-back", error=thrown(region))

@@ -77,7 +77,7 @@ _FORMS = {
     "no_parameters": "without parameters",
     "several_tools": "several at once",
 }
-_FAILING = {"additional_properties": "objects without `properties` that have other keys"}
+_FAILING = {"additional_properties": "objects without `properties` but with other keys"}
 _KEYWORDS = {
     "any_of": "anyOf",
     "one_of": "oneOf",
@@ -147,7 +147,7 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
         if partly:
             lines.append(f"schema keywords shown only in some places: {listed_first(partly, _MOST)}")
     if failing:
-        lines.append(f"some forms rejected: {listed_first(failing, _MOST)}")
+        lines.append(f"rejected schemas: {listed_first(failing, _MOST)}")
     if unsupported:
         lines.append(f"not supported: tools {', '.join(unsupported)}")
     return lines

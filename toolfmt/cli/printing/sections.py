@@ -65,7 +65,7 @@ def _prefix(report: Report) -> list[str]:
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
     where = f" (line {lines})" if lines else ""
-    when = f"; the first cache miss is when {broken[0].name}{where}" if broken else ""
+    when = f"; the first cache miss occurs when {broken[0].name}{where}" if broken else ""
     stays = f"a prefix cache keeps {int(stability.share * 100)} % in the example conversation{when}"
     return [f"{stays}; {ticks}" if ticks else stays]
 

@@ -40,7 +40,7 @@ def counts(report: Report) -> str:
     if any(one.new is not None for one in found):
         parts.append(f"{sum(one.new is True for one in found)} new")
     if more := len(report.findings) + len(report.notes) - len(found):
-        parts.append(f"{more} minor")
+        parts.append(f"{more} minor note{'' if more == 1 else 's'}")
     if report.left_out:
         parts.append(f"{report.left_out} excluded by --select or --ignore")
     return ", ".join(parts) if parts else "no problems found"

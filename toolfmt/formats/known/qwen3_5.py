@@ -25,7 +25,7 @@ from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
-_TAGS_ONLY = "parses calls in tags; JSON from small models stays text"
+_TAGS_ONLY = "parses only the tag syntax; calls that small models write as JSON stay text"
 FORMAT = ToolCallFormat(
     name="qwen3_5",
     engine=Choice(

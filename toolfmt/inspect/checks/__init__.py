@@ -123,6 +123,7 @@ def outcomes(check: ModuleType) -> Mapping[str, FindingOutcome]:
         setting=getattr(check, "SETTING", ""),
         why_not_fixed=getattr(check, "WHY_NOT_FIXED", ""),
         on_request=getattr(check, "ON_REQUEST", False),
+        summary=getattr(check, "SUMMARY", ""),
     )
     return {name(check): only}
 

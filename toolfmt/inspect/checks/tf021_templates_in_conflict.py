@@ -63,13 +63,13 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             )
     if len(choices) < 2 and with_tools is not None and without is not None and not same_text(with_tools, without):
         yield Diagnostic(
-            f"With tools the template {with_tools.name} of {with_tools.origin} is in force, without them "
-            f"{without.name}, and a runtime may know one of them only.",
-            f"Where the runtime knows one template only, give it {with_tools.name}.",
+            f"With tools the template {with_tools.name} of {with_tools.origin} is used, without tools "
+            f"{without.name}. Some runtimes know only one of them.",
+            f"If the runtime knows only one template, give it {with_tools.name}.",
         )
     if with_tools is not None and without is None:
         yield Diagnostic(
-            f"Only the template {with_tools.name} is there, and it is in force only when tools are given.",
+            f"Only the template {with_tools.name} exists, and it is used only if tools are given.",
             "Add a template called default.",
         )
 
@@ -95,7 +95,7 @@ def _fix(facts: Facts, choices: list[tuple[TemplateSource, list[str]]]) -> str:
     first = choices[0][0]
     better = None if facts.shows_tools else next((one for one, _ in choices[1:] if _shows_tools(facts, one)), None)
     if better is None:
-        return f"Keep only the template of {_label(first)}: copy it to the other files, or remove theirs."
+        return f"Use the template of {_label(first)} everywhere: copy it to the other files, or remove theirs."
     return (
         f"Put the template of {_label(better)} into every place: it shows the model its tools, that of {_label(first)} "
         "does not."

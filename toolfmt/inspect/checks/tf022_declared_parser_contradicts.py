@@ -36,6 +36,7 @@ from toolfmt.inspect.runtimes.runtime_support import declares_parser, misread, m
 from toolfmt.inspect.runtimes.template_choice import MLX_LM
 
 SEVERITY: Severity = "error"
+SUMMARY = "declared parser does not fit the template"
 ABOUT_PARSING = True
 SETTING: Setting = "parser"
 ABOUT_FILES = True

@@ -36,9 +36,14 @@ from toolfmt.inspect.report.growing_prompts import Cause, PrefixStep
 
 # The row `prefix` of a report shows both.
 OUTCOMES = {
-    "prefix-not-stable": FindingOutcome("note", replaces="TF050 prefix-not-stable", on_request=True),
+    "prefix-not-stable": FindingOutcome(
+        "note", replaces="TF050 prefix-not-stable", on_request=True, summary="prompts not reusable by a prefix cache"
+    ),
     "generation-prompt-not-a-prefix": FindingOutcome(
-        "note", replaces="TF051 generation-prompt-not-a-prefix", on_request=True
+        "note",
+        replaces="TF051 generation-prompt-not-a-prefix",
+        on_request=True,
+        summary="generation prompt changes later",
     ),
     "prefix-stable-on-conditions": FindingOutcome("note"),
 }

@@ -161,7 +161,8 @@ def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]
     """Return the advice if the template shows no tools: toolfmt's system prompt requests calls in the format."""
     request_note = f" and requests {format.name} calls" if format is not None and _is_guess(facts) else ""
     remark = (
-        f"{_NOT_SHOWN}: this describes them in the system prompt{request_note}; send what it prints, without tools="
+        f"{_NOT_SHOWN}; this command describes them in the system prompt{request_note}; "
+        "send what it prints, without tools="
     )
     made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
     if format is None:

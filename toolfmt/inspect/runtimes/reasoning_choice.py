@@ -30,7 +30,7 @@ _REMARKS: Mapping[tuple[str, str], str] = {
     (
         VLLM,
         "deepseek_r1",
-    ): f"qwen3 and glm45 are worse: they treat a {_CALL_IN_REASONING} in the reasoning as a real call",
+    ): f"prefer it to qwen3 and glm45, which treat a {_CALL_IN_REASONING} in the reasoning as a real call",
     (VLLM, "glm45"): f"it treats a {_CALL_IN_REASONING} in the reasoning as a real call",
     (SGLANG, "qwen3"): f"in a stream, it treats a {_CALL_IN_REASONING} in the reasoning as a real call",
 }

@@ -105,7 +105,7 @@ def _inferred(facts: Facts, choice: TemplateChoice) -> Inferred:
     tokens = None if files.added_tokens is None else frozenset(files.added_tokens.values())
     inferred = mlx_lm(None if choice.named else _text(choice.with_tools), declared, model_type, tokens)
     if choice.named and inferred.parser is None and declared is None:
-        return Inferred(None, "it looks for no parser in templates that have names")
+        return Inferred(None, "it does not detect a parser in named templates")
     return inferred
 
 

@@ -326,7 +326,7 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     once = f"{_BEGIN} {first.text} {_END}"
     if last is None and (made_once := renders.render(made(once), tools)) != without.replace(neutral, once):
         text, prompt = once, made_once  # the missing part shows which side is lost
-    what = f"{role} with '{{}}' and '{{}}' at its ends" if last else f"{role} that contains '{{}}'"
+    what = f"{role} that starts with '{{}}' and ends with '{{}}'" if last else f"{role} that contains '{{}}'"
     tested = tuple(quote(one.text, 60) for one in texts if one)
     expected = without.replace(neutral, text)
     if prompt == expected:

@@ -210,11 +210,12 @@ class _Seeing:
         if not effect.words.startswith('adds "{}"') or " … " in effect.excerpts[0]:
             return effect
         text, others = effect.excerpts[0].replace("\\n", "\n"), list[str]()
-        for talk, what in zip(self._talks[1:3], ("tools", "a system message"), strict=True):
+        missing = ("there are no tools", "there is no system message")
+        for talk, what in zip(self._talks[1:3], missing, strict=True):
             was, becomes = talk.render(base), talk.render(varied)
             if isinstance(was, str) and isinstance(becomes, str) and becomes.count(text) <= was.count(text):
                 others.append(what)
-        adds = f'adds "{{}}" without {listed(others, "or")}'
+        adds = f'adds "{{}}" if {" and ".join(others)}'
         return replace(effect, words=effect.words.replace('adds "{}"', adds, 1)) if others else effect
 
     def _written(self, base: Renders, varied: Renders) -> str:
@@ -274,7 +275,7 @@ def _appended(effect: Effect, words: str, *excerpts: str) -> Effect:
 # --- values to try
 
 _BOOLEANS = (_Value("true", True), _Value("false", False))
-_A_TEXT = _Value("a text", GIVEN, described=True)
+_A_TEXT = _Value("a string", GIVEN, described=True)
 _DOCUMENTS = _Value("a list of documents", [_DOCUMENT], described=True)
 _A_LIST = _Value("a list of strings", [GIVEN], described=True)
 
