@@ -398,7 +398,7 @@ def test_what_is_not_a_plain_file_is_rejected_at_once(tmp_path: Path) -> None:
 def test_options_that_do_not_go_with_it_are_one_line(options: tuple[str, ...], message: str, tmp_path: Path) -> None:
     result = run(str(MODELS / "json-frames"), "--continue", str(tmp_path / "x"), *options)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert result.stderr.startswith("toolfmt: --continue writes the lines of --json; ")
+    assert result.stderr.startswith("toolfmt: --continue needs --json and allows no other output; ")
     assert not (tmp_path / "x").exists()
 
 

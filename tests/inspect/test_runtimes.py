@@ -461,7 +461,9 @@ def test_a_declared_parser_that_reads_a_part_of_the_format_does_not_contradict(t
     assert (report.format.name, report.format.confidence) == ("qwen3_5", "declared")
     assert found(report) == {}
     assert advised(report)["mlx-lm"] == "detected automatically: qwen3_coder"
-    assert remarks(report)["mlx-lm"] == ("it parses calls in tags; calls that small models write as JSON stay text")
+    assert remarks(report)["mlx-lm"] == (
+        "it parses only the tag syntax; calls that small models write as JSON stay text"
+    )
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_both_ends_are_tried_together() -> None:
     template = PLAIN.replace("<|{{", "{% set c = message.content %}" + test + "<|{{")
     finding = found(inspect_template(template), "TF056")
     assert finding is not None
-    assert "'<a>' and '</a>'" in finding.message
+    assert "'<a>' and ends with '</a>'" in finding.message
 
 
 def of_answers(expression: str) -> Report:
@@ -252,7 +252,7 @@ def test_a_question_that_is_rejected_if_it_is_the_only_one() -> None:  # Ornith 
     finding = found(inspect_template(raising), "TF056")
     assert finding is not None
     assert (finding.severity, finding.line) == ("warning", 2)
-    message = "a lone question with '<r>' and '</r>' at its ends is rejected: "
+    message = "a lone question that starts with '<r>' and ends with '</r>' is rejected: "
     message += "the template raises: Nobody asks."
     assert finding.message == f"Some strings in a message change how it is rendered: {message}"
 
@@ -263,12 +263,12 @@ def test_what_is_rejected_is_reported_after_what_else_changes() -> None:  # Orni
     scan += "{% if m.role == 'user' and not ns.last %}{% set ns.asked = true %}{% endif %}{% endfor %}"
     raising = "{% if not ns.asked %}{{ raise_exception('Nobody asks.') }}{% endif %}{{ '!' if ns.last }}" + PLAIN
     answer = inspect_template(scan + raising).sections.safety["content_kept"]
-    ends = "with '{}' and '{}' at its ends"
+    ends = "that starts with '{}' and ends with '{}'"
     assert answer.words == (
         f"a question {ends} changes how something else is rendered: '{{}}'; a lone question {ends} is rejected"
     )
     assert (answer.excerpts[:2], answer.excerpts[3:]) == (("<r>", "</r>"), ("<r>", "</r>"))
-    assert answer.evidence.endswith(" at its ends is rejected: the template raises: Nobody asks.")
+    assert answer.evidence.endswith(" is rejected: the template raises: Nobody asks.")
 
 
 def test_a_response_that_is_rejected_for_its_markers_is_a_note() -> None:

@@ -125,9 +125,9 @@ def test_the_default_is_the_boolean_that_changes_nothing(source: str, default: s
     ("source", "effect"),
     [
         ("{% if x or tools %}<|system|>{{ tools | tojson if tools }}{% if x %}<think>{% endif %}{% endif %}" + TURNS,
-         'true adds "<|system|><think>" without tools'),
+         'true adds "<|system|><think>" if there are no tools'),
         ("{% if x %}{{ '' if messages[0].role == 'system' else '<|system|>' }}<think>{% endif %}" + TURNS,
-         'true adds "<|system|><think>" without a system message'),
+         'true adds "<|system|><think>" if there is no system message'),
         ("{% if x %}<think>{% endif %}" + TURNS, 'true adds "<think>"'),
     ],
 )  # fmt: skip
