@@ -970,3 +970,7 @@ def test_output_is_utf_8_whatever_the_locale() -> None:
     printed, errors = process.communicate("é東".encode(), timeout=300)
     assert errors == b""
     assert json.loads(printed.decode("utf-8")) == {"type": "content", "text": "é東"}
+
+
+def test_a_suggestion_is_followed_by_a_sentence() -> None:
+    assert complaint("inspcet").endswith("Did you mean 'inspect'? See toolfmt --help")

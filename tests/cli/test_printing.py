@@ -160,8 +160,8 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     )
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
     assert section_text(replace(FULL, sections=stable), "prefix") == (
-        "each prompt of the example starts with the previous one, except if no tools are sent, with reasoning that is "
-        "not sent back (50 % reused) or with enable_thinking=false and reasoning left out (25 % reused)"
+        "each prompt of the example starts with the previous one, except if no tools are sent, with reasoning left out "
+        "(50 % reused) or with enable_thinking=false and reasoning left out (25 % reused)"
     )
 
 
@@ -486,3 +486,16 @@ def test_notes_that_are_selected_are_shown() -> None:
     (selected,) = Selection.of(["TF055"]).apply(made).notes
     (kept,) = Selection.of([], ["TF014"]).apply(made).notes
     assert (selected.on_request, kept.on_request) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "place", "title"),
+    [
+        (None, "chat_template.jinja", "chat_template.jinja   a template without model files"),
+        ("qwen3", "chat_template.jinja", "chat_template.jinja   qwen3   chat_template.jinja"),
+        (None, "model", "model   no model type   chat_template.jinja"),
+    ],
+)
+def test_a_template_alone_is_called_one(model_type: str | None, place: str, title: str) -> None:
+    made = replace(report(place), model_type=model_type)
+    assert report_text(made, 100, False, full=False, notes=False, whole=True).splitlines()[0] == title

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from email.message import Message
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,12 @@ def test_a_rule_links_to_its_page_if_the_site_has_an_address(
     rules = SarifLog().to_dict()["runs"][0]["tool"]["driver"]["rules"]
     assert rules[0].get("helpUri") == linked
     assert len(rules) == len(CHECKS)
+
+
+def test_without_the_package_metadata_no_rule_has_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("toolfmt.cli.printing.sarif.metadata", missing)
+    rules = SarifLog().to_dict()["runs"][0]["tool"]["driver"]["rules"]
+    assert not any("helpUri" in rule for rule in rules)

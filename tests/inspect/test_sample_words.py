@@ -64,3 +64,10 @@ def test_what_every_report_shows_is_searched_for_sentinels() -> None:
 def test_a_report_without_sentinels_is_unchanged() -> None:
     made = report("model", finding("TF014"))
     assert with_sample_words(made) == made
+
+
+def test_a_full_report_explains_sample_words_in_its_scope() -> None:
+    made = report("model", replace(finding("TF014"), message="Rq4result is lost"))
+    short, full = (report_text(made, 100, False, full=full, notes=full, whole=True) for full in (False, True))
+    assert "\n  samples " in short
+    assert "\n  samples " not in full
