@@ -610,11 +610,11 @@ class Unspeakable(Exception):
         (TimeoutError(), "f failed: TimeoutError"),
         (Unspeakable(), "f failed: Unspeakable"),
         (OSError("\ud800"), "f failed: OSError: ?"),
-        (ValueError(WithoutStr()), f"f failed: ValueError: <{__name__}.Silent object>"),
+        (ValueError(WithoutStr()), f"f failed: ValueError: <{__name__}.WithoutStr object>"),
         (KeyError(0x7F48), "f failed: KeyError: 32584"),
         (
             TypeError(f"no client: {WithoutStr()!r}, look at 0x7f48 or 0x11"),
-            f"f failed: TypeError: no client: <{__name__}.Silent object>, look or 0x11",
+            f"f failed: TypeError: no client: <{__name__}.WithoutStr object>, look or 0x11",
         ),
         (ValueError("x" * 5000), f"f failed: ValueError: {'x' * 988}…"),
         (StopIteration(), "f failed: StopIteration"),

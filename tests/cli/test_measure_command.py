@@ -391,7 +391,7 @@ def test_an_endpoint_error_is_reported_per_cell_and_the_others_are_measured() ->
         measured = cells(measure(url, *only, "--json"), status=1)
     assert (result.exit_code, result.stderr) == (1, "")
     lines = result.stdout.splitlines()
-    assert "direct: 3 without an answer: 400 no tool_choice here" in lines
+    assert "direct: 3 without a response: 400 no tool_choice here" in lines
     assert "direct: 7 more not asked, since none before was answered" in lines
     rejected = measured["template", "required", "direct"]
     assert tuple(rejected[key] for key in ("responses", "failures", "skipped")) == (
@@ -420,7 +420,7 @@ def complaint(result: Result) -> str:
         ((404, {"detail": [1], "message": ""}), "404 Error code: 404"),
         ((401, {"error": {"message": "Wrong key"}}), "401 Wrong key"),
         ((400, {"error": {"message": "x" * 1000}}), "400 " + "x" * 195 + "…"),
-        ((200, b"<html>"), "no answer that can be read (JSONDecodeError"),
+        ((200, b"<html>"), "unreadable response (JSONDecodeError"),
         ((200, []), "unreadable response: it has no choices"),
         ((200, {"choices": []}), "unreadable response: it has no choices"),
         ((200, {"choices": [None]}), "unreadable response: it has no choices"),
@@ -506,10 +506,10 @@ JSON = "Content-Type: application/json"
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        ((head(JSON, "Content-Encoding: gzip"), b"no gzip"), "no answer that can be read (DecodingError: "),
-        ((head(JSON, "Content-Length: 1000"), b'{"cho'), "no answer that can be read (RemoteProtocolError: "),
-        ((b"",), "no answer that can be read (RemoteProtocolError: "),
-        ((head("Content-Type: text/html; charset=base64", status="400 Bad"), b"x"), "no answer that can be read ("),
+        ((head(JSON, "Content-Encoding: gzip"), b"no gzip"), "unreadable response (DecodingError: "),
+        ((head(JSON, "Content-Length: 1000"), b'{"cho'), "unreadable response (RemoteProtocolError: "),
+        ((b"",), "unreadable response (RemoteProtocolError: "),
+        ((head("Content-Type: text/html; charset=base64", status="400 Bad"), b"x"), "unreadable response ("),
     ],
     ids=["no gzip", "broken off", "closed at once", "an error in base64"],
 )
@@ -533,7 +533,7 @@ def test_an_answer_that_drips_is_not_waited_for(wait: float) -> None:
     started = time.monotonic()
     with sending(head(JSON, "Content-Length: 1000"), *[b" "] * 100, wait=wait) as url:
         line = complaint(measure(url, *ONE, "--timeout", "0.5"))
-    assert line.startswith(f"{url}: no request was answered: no answer within 0.5 seconds")
+    assert line.startswith(f"{url}: no request was answered: no response within 0.5 seconds")
     assert time.monotonic() - started < 8
 
 
@@ -653,7 +653,7 @@ def test_interrupted_it_prints_what_was_measured(parallel: int) -> None:
         waits.set()
     assert (command.returncode, err) == (130, "")
     printed = json.loads(out)
-    assert printed["questions"] == {"all": 50, "asked": 2}
+    assert printed["questions"] == {"all": 50, "completed": 2}
     assert counts(printed["cells"][0]) == {"called": (2, 2)}
 
 

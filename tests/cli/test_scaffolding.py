@@ -282,7 +282,7 @@ def test_calls_that_a_known_format_reads_need_no_new_one(clone: Path) -> None:
     before = files(clone)
     result = run("dev", "new-format", "new_glm", "--from", MODELS / "glm4-key-value", at=clone)
     assert (result.exit_code, result.stdout, files(clone)) == (1, "", before)
-    assert f"glm4 reads these calls already, and nothing is written; its record is {KNOWN}/glm4.py" in result.stderr
+    assert f"glm4 already parses these calls, so nothing is written; its record is {KNOWN}/glm4.py" in result.stderr
     assert "`model_types`" not in result.stderr
     assert "`variants`" not in result.stderr
 
@@ -291,7 +291,7 @@ def test_what_may_be_missing_from_a_known_format_is_reported(clone: Path, tmp_pa
     template(tmp_path, changed_template(('{"name": "', '{ "name" :  "')))
     (tmp_path / "config.json").write_text('{"model_type": "brand_new"}')
     printed = run("dev", "new-format", "new_json", "--from", tmp_path, at=clone).stderr
-    assert "json reads these calls already, and nothing is written" in printed
+    assert "json already parses these calls, so nothing is written" in printed
     assert "it writes them otherwise than the template does: this way of writing goes into its `variants`" in printed
     assert "it does not list the model type brand_new: that goes into its `model_types`" in printed
 
