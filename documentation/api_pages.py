@@ -41,7 +41,7 @@ _BY_USE = {
     "toolfmt.testing": (
         *("check_round_trip", "check_chunking", "check_never_raises", "check_shape", "check_arguments_json"),
         *("check_nothing_lost", "check_prose", "check_cut", "check_not_joined", "INVARIANTS", "read", "ParserOutcome"),
-        *("tools", "calls", "schemas", "written", "answers", "prose", "damaged", "pieces", "GeneratedOutput"),
+        *("tools", "calls", "schemas", "written", "outputs", "prose", "damaged", "pieces", "GeneratedOutput"),
         *("cases", "Case", "target", "Fuzz", "Defect", "InvariantViolation"),
     ),
     "toolfmt.integrations": ("transformers", "vllm", "sglang", "sglang_plugin", "llama_cpp", "mlx", "mlx_server"),

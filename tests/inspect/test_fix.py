@@ -923,7 +923,7 @@ def test_a_finding_is_fixed_only_if_its_severity_is_selected(tmp_path: Path) -> 
         (["MODEL", "--fix", "--output", "OUT"], "--fix works on one model; pass one MODEL"),
         (
             ["--fix", "--output", "MODEL"],
-            "inside the model directory, which is never changed; name one elsewhere",
+            "inside the model directory, which is never changed; name a directory elsewhere",
         ),
         (["--fix", "--output", "INSIDE"], "inside the model directory, which is never changed"),
         (["--fix", "--output", "AROUND"], "not empty; name a directory that is not there yet, or is empty"),

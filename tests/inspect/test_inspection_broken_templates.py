@@ -80,7 +80,7 @@ BREAKS = {
     "strings encoded a second time": Break(
         broken("function.arguments if function.arguments is string else function.arguments | tojson",
                "function.arguments | tojson"),
-        "warning", "double-encoded", "are double-encoded", "print arguments as they are where they are a string",
+        "warning", "double-encoded", "are double-encoded", "print `arguments` unchanged if it is a string",
     ),
     "the role of results renamed": Break(
         broken("message.role == 'tool'", "message.role == 'observation'"),

@@ -113,7 +113,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(CALL, CALL + "{% for r in messages if r.tool_call_id is defined and r.tool_call_id == c.id %}"
              "[{{ r.content }}]{% endfor %}").replace(LOOP, LOOP[:-3] + " if m.role != 'tool' %}")),
     ("results_unnamed", "yes", "", "renders the same as a result with both", BASE),
-    ("results_unnamed", "no", "name-lost", "without the tool's name: ",
+    ("results_unnamed", "no", "name-lost", "does not show which tool a result is from: ",
      changed(ROLE, "<|{{ m.role }} {{ m.name }}|>")),
     ("results_unnamed", "no", "name-lost", "under the name None: ",
      changed(ROLE, "<|{{ m.role }} {{ m.get('name') }}|>")),
@@ -209,7 +209,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("content_absent", "error", "threw", "content", changed(CONTENT, "{{ m.content + '' }}")),
     ("content_absent", "yes", "", "without the call", changed(CALLS, "")),
     ("content_absent", "error", "threw", "content", changed(CONTENT, "{{ m.content + '' }}", changed(CALLS, ""))),
-    ("calls_empty", "yes", "", "as one without", BASE),
+    ("calls_empty", "yes", "", "renders the same as a response without it", BASE),
     ("calls_empty", "error", "threw", "null as `tool_calls` is rejected",
      changed(" in m.tool_calls or []", " in m.tool_calls")),
     ("calls_empty", "no", "like-a-call", "an empty list as `tool_calls` is rendered like a turn with calls: ",
@@ -345,11 +345,11 @@ CASES: list[tuple[str, str, str, str, str]] = [
 
 CASES += [
     ("ids_paired", "no", "", "no call is rendered", LOOP + CONTENT + "{% endfor %}"),
-    ("developer", "yes", "as-answer", "treated as an answer",
+    ("developer", "yes", "as-answer", "treated as a response",
      LOOP + "{{ 'Q: ' if m.role == 'user' else 'I: ' if m.role == 'system' else 'A: ' }}" + CONTENT + "{% endfor %}"),
     # true in some conversations only
     ("results_unnumbered", "no", "name-lost", "both rendered under the name of the last tool called", NAMED_BY_ID),
-    ("results_unnumbered", "yes", "", "as one with it; two results of different tools are not",
+    ("results_unnumbered", "yes", "", "renders the same as a result with it; two results of different tools are not",
      changed(ROLE, "<|{{ m.role }}|>{{ m.tool_call_id if messages | selectattr('role', '==', 'tool') | list"
              " | length > 1 }}")),
     ("results_alone", "error", "threw", "is rejected if the conversation contains no call at all: ",
@@ -374,7 +374,7 @@ CASES += [
      changed(HEADER, "{{ '<|more|>' if messages[-1].role == 'tool' else '<|assistant|>' }}{% endif")),
     ("developer", "no", "dropped", "is dropped at the start of the conversation if tools are given",
      changed(LOOP, LOOP + "{% if m.role == 'developer' and loop.first and tools %}" + SKIP + "{% endif %}")),
-    ("calls_empty", "error", "threw", "is rejected if another message follows; as the last message it is rendered as "
+    ("calls_empty", "error", "threw", "is rejected if another message follows; as the last message it is rendered like "
      "one without: ", when("m.tool_calls is defined and not m.tool_calls and not loop.last", RAISE)),
     ("text_with_call", "no", "lost-later", "text next to a call is dropped after an earlier call",
      changed(CONTENT, "{{ (m.content or '') if not m.tool_calls or messages | selectattr('tool_calls') | list | length"

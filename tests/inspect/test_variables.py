@@ -171,7 +171,7 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
         ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
          '"b" makes the template fail: it raises: no b'),
-        ("{{ '' + x }}" + TURNS, "a text is needed: without it the template fails: `x` is undefined "
+        ("{{ '' + x }}" + TURNS, "a string is needed: without it the template fails: `x` is undefined "
          "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
          "a list of strings is printed: Vq9given<|user|>Uq1question"),

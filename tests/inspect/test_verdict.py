@@ -39,7 +39,7 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
             "template",
             True,
             "adapted",
-            ["--strategy prompt`). Format: json", "Without `toolfmt render`: schema parts dropped (TF040)."],
+            ["--strategy prompt`). Format: json", "Through the template: schema parts dropped (TF040)."],
         ),
         (
             [finding("TF014", "warning", "render"), finding("TF040", "warning", "prompt")],

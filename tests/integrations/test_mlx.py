@@ -709,7 +709,7 @@ def test_an_unknown_format_is_reported_once(tmp_path: Path, caplog: pytest.LogCa
         for _ in range(2):
             for_mlx_server.Generator._model(generator, str(alone))
         lines = [record.getMessage() for record in caplog.records]
-        assert [line.endswith("are read as json, unless --tool-format names another") for line in lines] == [
+        assert [line.endswith("are parsed as json, unless --tool-format names another") for line in lines] == [
             True
         ] * warnings_expected
 

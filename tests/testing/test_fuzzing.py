@@ -420,7 +420,7 @@ def test_a_search_ends_after_its_seconds_and_reports_its_rate() -> None:
     result = run("json", "--seconds", "0.3", "--json")
     assert 0.3 <= json.loads(result.output)["seconds"] < 3
     assert re.search(
-        r" outputs of json, seed 3 \([0-9,]+ answers a second\)\n",
+        r" outputs of json, seed 3 \([0-9,]+ outputs per second\)\n",
         run("json", "--seconds", "0.2", "--seed", "3").output,
     )
 
@@ -429,7 +429,7 @@ def test_a_search_ends_after_its_seconds_and_reports_its_rate() -> None:
     ("arguments", "expected"),
     [
         (["nosuchformat"], "neither a format nor a command"),
-        (["naive_parsers:sound"], "--format NAME says which answers naive_parsers:sound reads"),
+        (["naive_parsers:sound"], "--format NAME selects the outputs that naive_parsers:sound parses"),
         (["naive_parsers:sound", "--format", "nosuch"], "nosuch"),
         (["json", "--format", "glm4"], "json is a format itself; leave --format out"),
         (["json", "--seconds", "0"], "--seconds"),
@@ -546,7 +546,7 @@ def test_what_answers_some_plain_call_is_tried_however_wrongly_it_reads(elsewher
 def test_what_reads_one_of_two_formats_is_tried() -> None:
     code = "import sys; text = sys.stdin.read(); print('[]' if '{' in text else 'what?')"
     result = run(f'{sys.executable} -c "{code}"', "--format", "glm4", "--format", "json", "--outputs", "4")
-    assert " in 4 answers of 2 formats, seed 0" in result.output
+    assert " in 4 outputs of 2 formats, seed 0" in result.output
 
 
 @pytest.mark.sample(0)
@@ -591,7 +591,7 @@ def test_an_interrupted_search_is_reported_and_shows_its_results(
         result = run("first_closer:parser", "--outputs", "1000")
     assert result.exit_code == 130
     assert " defects in 20 outputs of json, seed 0, interrupted\n" in result.output
-    heads = [line for line in result.output.splitlines() if ", first by answer " in line]
+    heads = [line for line in result.output.splitlines() if ", first by output " in line]
     assert len(heads) > 1
     assert all(head.endswith(", not made smaller") for head in heads)
     assert "the parser raised JSONDecodeError: " in result.output
