@@ -325,7 +325,7 @@ def test_pages_are_read_without_scripts(width: int, chromium: Any, address: str)
     with chromium.new_context(viewport={"width": width, "height": 900}, java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(address + "reference/formats/glm4.html")
-        for text in ("How a call looks", "The name, then keys and values", "GLM 4.5/4.6/4.7/5"):
+        for text in ("How a call looks", "The name, then each key and each value", "GLM 4.5/4.6/4.7/5"):
             assert page.get_by_text(text).locator("visible=true").count(), text
         if width < 1000:
             assert _left_edge(page, "glm4_legacy") < 0  # the navigation is next to the screen
