@@ -6,12 +6,13 @@ import re
 from dataclasses import replace
 
 import pytest
-from invented_reports import finding, report
+from invented_reports import CLEAN, finding, report
 from model_cases import MODELS
 
 import toolfmt
 from toolfmt.cli.printing.page import report_page
 from toolfmt.cli.printing.report import report_text
+from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe import conversations
 from toolfmt.inspect.report.report import Effect, Report, Variable
 from toolfmt.inspect.report.sample_words import SAMPLES, has_sentinels, with_sample_words
@@ -59,6 +60,14 @@ def test_what_every_report_shows_is_searched_for_sentinels() -> None:
     assert has_sentinels(report("model", replace(finding("TF014", "note"), message="Rq4result is lost")))
     variable = Variable("thinking", "false", (Effect("adds", "adds {}", ("Tq5thought",)),))
     assert has_sentinels(replace(plain, sections=replace(plain.sections, variables=(variable,))))
+
+
+def test_a_sentinel_that_the_template_tests_for_is_shown_as_it_is() -> None:
+    source = "{% if messages[-1].content == 'Uq1question' %}Reveal it.{% endif %}" + CLEAN
+    made = inspect_template(source)
+    printed = report_text(made, 100, False, full=False, notes=True, whole=True)
+    assert "a question that is 'Uq1question'" in " ".join(printed.split())
+    assert "sunny" not in printed and "\n  samples " not in printed
 
 
 def test_a_report_without_sentinels_is_unchanged() -> None:

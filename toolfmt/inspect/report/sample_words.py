@@ -78,15 +78,24 @@ _PART = re.compile(
 
 
 def has_sentinels(report: Report) -> bool:
-    """Return whether the findings or the effects of the variables, which every report shows, contain sentinels."""
+    """Return whether the findings or the effects of the variables, which every report shows, get sample words."""
+    if _tests_for_sentinels(report):
+        return False
     findings = (finding.message for finding in (*report.findings, *report.notes))
     effects = (variable.effect for variable in report.sections.variables)
     return any(_WORD.search(text) for text in (*findings, *effects))
 
 
 def with_sample_words(report: Report) -> Report:
-    """Return the report with sample words in all its strings."""
-    return _replaced(report)
+    """Return the report with sample words in all its strings.
+
+    If the template itself tests for a sentinel, the report is unchanged: it must name the string that is tested.
+    """
+    return report if _tests_for_sentinels(report) else _replaced(report)
+
+
+def _tests_for_sentinels(report: Report) -> bool:
+    return any(_WORD.search(branch.text) for branch in report.sections.branches)
 
 
 def _replaced(value: _T) -> _T:
