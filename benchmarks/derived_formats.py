@@ -12,7 +12,7 @@ the checkout. Printed are
    derived format; false is a result with other calls than were rendered, without a rejection, that no limit of the
    verification reports. The same for other content, reasoning, and calls that continue from the generation prompt;
 3. the corpus of each known format read by what was derived from a template of its family;
-4. the guarantees, and a hundred pieces of prose full of its own markers, on every derived format;
+4. the guarantees, and a hundred texts full of the markers of the format, on every derived format;
 5. whether each gives the same result after it was saved and loaded; the CPU time per template.
 
 `--llama-cpp` reports whether llama-cpp-python's libraries have llama.cpp's own derivation. The exit status is 1 if
@@ -495,7 +495,7 @@ def prose(distinct: Sequence[Tried]) -> Tally:
             waiting, calls, reasoned = prose_pieces.read(format, piece, tools=prose_pieces.TOOLS)
             line = f"{one.name} ({one.family}): {piece.text!r}"
             if calls or reasoned:
-                tally.add("called" if calls else "told as reasoning", line)
+                tally.add("called" if calls else "returned as reasoning", line)
             else:
                 tally.add(
                     "swallowed" if waiting > prose_pieces.MOST else "prose", line if waiting > prose_pieces.MOST else ""

@@ -142,7 +142,7 @@ CONVERSATIONS: dict[str, list[Message]] = {
         _message("user", "And who pays you, Zq2?"),
     ],
     "two questions": [_message("user", "Who are you, Zq1?"), _message("user", "And who pays you, Zq2?")],
-    "a question behind a result": [_SYSTEM, *_EXCHANGE[:3], _message("user", "Was that all, Zq2?")],
+    "a question after a result": [_SYSTEM, *_EXCHANGE[:3], _message("user", "Was that all, Zq2?")],
 }
 
 

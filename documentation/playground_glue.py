@@ -66,7 +66,7 @@ def answer(request: str) -> str:
         return json.dumps({"error": "Nested too deep for Python in a browser; the command line may still read it."})
     except MemoryError:
         return json.dumps({"error": "The memory limit of the browser is reached; use the command line instead."})
-    except Exception as error:  # noqa: BLE001 - a bug in toolfmt; the page stays usable, and nobody would read a traceback
+    except Exception as error:  # noqa: BLE001 - a bug in toolfmt; the page stays usable, without a traceback
         message = visible(f"{type(error).__name__}: {error}")
         return json.dumps({"error": f"toolfmt itself failed; please report this bug: {message}"})
 

@@ -214,7 +214,7 @@ def reject_unsupported(settings: Mapping[str, Any]) -> None:
     if settings.get("n") not in (None, 1):
         raise Rejected(400, "there is one choice an answer here; leave n out")
     if settings.get("logprobs") or settings.get("top_logprobs"):
-        raise Rejected(400, "logprobs are not told here; leave them out")
+        raise Rejected(400, "logprobs are not supported; leave them out")
 
 
 def thinking(settings: Mapping[str, Any], model: toolfmt.Model) -> dict[str, Any]:

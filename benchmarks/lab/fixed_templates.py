@@ -53,7 +53,7 @@ CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], list[Any] | None]] = {
     "tools": ([_SYSTEM, _QUESTION], [_TOOL]),
     "called": ([_QUESTION, *_DONE[:1]], [_TOOL]),
     "call answered": ([_SYSTEM, _QUESTION, *_DONE[:2]], [_TOOL]),
-    "call told": ([_SYSTEM, _QUESTION, *_DONE, _QUESTION], [_TOOL]),
+    "call and response": ([_SYSTEM, _QUESTION, *_DONE, _QUESTION], [_TOOL]),
     "reasoned": (
         [_QUESTION, {"role": "assistant", "content": "Grey.", "reasoning_content": "Frogs know."}, _QUESTION],
         None,

@@ -859,7 +859,7 @@ def opened(*given, **options):
 commands.click.Group.main = opened
 commands.main()
 """
-    result_file = tmp_path / "told"
+    result_file = tmp_path / "result"
     line = f'exec "$0" -c "$1" "$2" {closed}'
     given = ["sh", "-c", line, sys.executable, program, str(result_file)]
     assert (

@@ -292,7 +292,7 @@ def test_what_may_be_missing_from_a_known_format_is_reported(clone: Path, tmp_pa
     (tmp_path / "config.json").write_text('{"model_type": "brand_new"}')
     printed = run("dev", "new-format", "new_json", "--from", tmp_path, at=clone).stderr
     assert "json already parses these calls, so nothing is written" in printed
-    assert "it writes them otherwise than the template does: this way of writing goes into its `variants`" in printed
+    assert "it writes them differently from the template: add this form to its `variants`" in printed
     assert "it does not list the model type brand_new: that goes into its `model_types`" in printed
 
 

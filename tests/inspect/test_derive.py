@@ -894,7 +894,7 @@ def test_whatever_is_rendered_ends_in_candidates_or_rejections(what: str) -> Non
 
 _WHITESPACE = "{{ ' ' * 6000 }}"
 WITH_WHITESPACE = {
-    "behind a key": template(
+    "after a key": template(
         "<act={{ f.name }}>" + pairs("<k={{ k }}>" + _WHITESPACE + "<v>" + TEXT + "</v>") + "</act>"
     ),
     "in a list": template(
@@ -903,7 +903,7 @@ WITH_WHITESPACE = {
     "before code": template(
         "{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}" + COMMA) + ")", "<c>" + _WHITESPACE + "["
     ),
-    "behind a name": template("<act>{{ f.name }}" + _WHITESPACE + JSON + "</act>"),
+    "after a name": template("<act>{{ f.name }}" + _WHITESPACE + JSON + "</act>"),
     "of signs": template("{{ '<{[' * 1200 }}<act>{{ f.name }}<with>" + JSON + "</act>"),
 }
 

@@ -334,7 +334,7 @@ def check_all(some: list[Tried]) -> None:
     """Nothing false, broken, called or read differently, and something tried of everything."""
     for tally, right, wrong in (
         (check_invariants(some), "kept", ["broken"]),
-        (prose(some), "prose", ["called", "told as reasoning", "not made"]),
+        (prose(some), "prose", ["called", "returned as reasoning", "not made"]),
         (saved(some), "same", ["otherwise"]),
         *((tally, "exact", ["false"]) for tally in held_back(some)),
     ):

@@ -111,7 +111,7 @@ def test_it_holds_pipes_to_its_parent_and_nothing_of_what_that_has_open(tmp_path
 @posix
 @pytest.mark.parametrize("closed", [[0], [1], [2], [0, 2], [0, 1, 2]])
 def test_it_runs_with_closed_standard_files(closed: list[int], tmp_path: Path) -> None:
-    result_file = tmp_path / "told"
+    result_file = tmp_path / "result"
     program = f"""
 from pathlib import Path
 from toolfmt.model.jobs import new_worker

@@ -631,7 +631,7 @@ def changed_messages(talk: Conversation, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["added", "replaced", "changed", "taken away"])
-@pytest.mark.parametrize("late", [False, True], ids=["before the response", "behind the answer"])
+@pytest.mark.parametrize("late", [False, True], ids=["before the response", "after the response"])
 def test_there_is_no_raw_prompt_of_messages_that_were_changed(how: str, late: bool) -> None:
     talk = Conversation(model_of(PLAIN), [user(), user("more")])
     talk.prompt()

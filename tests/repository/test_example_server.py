@@ -423,7 +423,7 @@ def test_an_unsupported_tool_choice_is_rejected(path: str, rejection: Rejection)
         (RESPONSES, {"text": {"format": {"type": "json_schema"}}}, NO_JSON),
         (OLLAMA, {"format": "json"}, NO_JSON),
         (CHAT, {"n": 2}, "there is one choice an answer here; leave n out"),
-        (CHAT, {"logprobs": True}, "logprobs are not told here; leave them out"),
+        (CHAT, {"logprobs": True}, "logprobs are not supported; leave them out"),
         (CHAT, {"max_tokens": 0}, "0 is not a number of tokens; send one above 0"),
         (CHAT, {"max_tokens": "9"}, "'9' is not a number of tokens; send one above 0"),
         (CHAT, {"max_tokens": True}, "True is not a number of tokens; send one above 0"),

@@ -78,7 +78,7 @@ def _known(format: ToolCallFormat, shown: ShownTurns, files: ModelFiles) -> tupl
     module = f"{FORMATS}/{module_of(format)}.py"
     lines = [f"{format.name} already parses these calls, so nothing is written; its record is {module}"]
     if not shown.as_known:
-        lines.append("it writes them otherwise than the template does: this way of writing goes into its `variants`")
+        lines.append("it writes them differently from the template: add this form to its `variants`")
     listed = (format, *_formats_of(files))
     if new := [one for one in files.model_types if not any(one in known.model_types for known in listed)]:
         lines.append(f"it does not list the model type {', '.join(new)}: that goes into its `model_types`")
