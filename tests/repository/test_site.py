@@ -238,7 +238,7 @@ def test_pages_link_to_the_repository_and_to_their_source(site: Path) -> None:
 class Opened:
     """A page in a browser, with what it loaded and what its console logged."""
 
-    def __init__(self, page: Any, address: str, until: str = "load") -> None:
+    def __init__(self, page: Any, address: str) -> None:
         self.page, self.address = page, address
         self.requests: list[str] = []
         self.complaints: list[str] = []
@@ -248,7 +248,7 @@ class Opened:
         page.on("requestfailed", lambda request: self.complaints.append(f"not loaded: {request.url}"))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", self._on_console)
-        page.goto(address, wait_until=until)
+        page.goto(address)
 
     def _loaded(self, response: Any) -> None:
         self.bytes += int(response.headers.get("content-length", 0))
@@ -315,8 +315,9 @@ def test_pages_in_a_browser(width: int, scheme: str, read: dict[str, Page], chro
 @pytest.mark.parametrize("path", ["index.html", "reference/api/toolfmt.html"])
 def test_what_a_page_loads_is_bounded(path: str, chromium: Any, address: str) -> None:
     with chromium.new_context(viewport={"width": 400, "height": 900}) as context:
-        opened = Opened(context.new_page(), address + path, until="networkidle")
-        assert any(url.endswith("search_index.json") for url in opened.requests)
+        page = context.new_page()
+        with page.expect_response("**/search_index.json"):  # the last file that a page loads, from a script
+            opened = Opened(page, address + path)
         assert 100_000 < opened.bytes < _MOST_LOADED
 
 
@@ -331,8 +332,7 @@ def test_pages_are_read_without_scripts(width: int, chromium: Any, address: str)
             assert _left_edge(page, "glm4_legacy") < 0  # the navigation is next to the screen
             page.locator("label.md-header__button[for=__drawer]").click()
         page.get_by_role("link", name="glm4_legacy").first.click()
-        assert page.url == address + "reference/formats/glm4_legacy.html"
-        page.wait_for_load_state("networkidle")  # before its style sheets are loaded, the page is as wide as a table
+        page.wait_for_url(address + "reference/formats/glm4_legacy.html")  # and its style sheets, which set its width
         assert page.evaluate("document.documentElement.scrollWidth") == width
         page.locator("summary").first.click()
         assert page.locator("details[open] pre").locator("visible=true").count() >= 1
@@ -362,6 +362,7 @@ def test_the_site_is_read_from_a_folder(site: Path, chromium: Any) -> None:
         page.goto((site / "index.html").as_uri())
         page.get_by_role("link", name="Reference").first.click()
         page.get_by_role("link", name="glm4", exact=True).first.click()
+        page.wait_for_url("**/glm4.html")
         assert page.get_by_role("heading", level=1).inner_text().startswith("glm4")
 
 
@@ -379,6 +380,5 @@ def test_the_search_finds(query: str, found: str, chromium: Any, address: str) -
     with chromium.new_context(viewport={"width": 1400, "height": 900}) as context:
         page = Opened(context.new_page(), address + "index.html").page
         page.get_by_role("textbox", name="Search").press_sequentially(query)
-        results = page.locator(".md-search-result__item > .md-search-result__link")
-        results.first.wait_for()
-        assert any(found in (results.nth(place).get_attribute("href") or "") for place in range(3))
+        first = ".md-search-result__item:nth-child(-n+3) > .md-search-result__link"
+        page.locator(f"{first}[href*='{found}']").first.wait_for()  # results follow each letter typed
