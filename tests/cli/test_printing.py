@@ -95,7 +95,8 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         "the first cache miss occurs when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
-        "variables": "enable_thinking (default true): the answer begins with an empty block no effect found: documents",
+        "variables": "enable_thinking (default true): the answer begins with an empty block "
+        "variables without effect in the tests: documents",
     }
     assert section_text(FULL, "definitions").endswith(
         "schema keywords not in the prompt: enum; rejected schemas: default; not supported: tools without parameters"
@@ -309,13 +310,14 @@ def test_in_full_every_answer_of_every_chapter_is_there() -> None:
             assert f"{name} {answer.answer} {answer.to_dict()['evidence']}" in text
     for words in (
         "enable_thinking default true; the answer begins with an empty block (line 3)",
-        "documents no effect found",
-        "a result follows 50 of 100 characters stay: <think> becomes <call> (line 30)",
-        "an answer 9 of 9 characters stay",
+        "documents no effect in the tests",
+        "a result follows only the first 50 of 100 characters stay the same: <think> becomes <call> (line 30)",
+        "an answer all 9 characters of the previous prompt stay the same",
         "for having tools at all 90 tokens dear 200 tokens cheap 22 tokens",
         "<call> 1 token: <call>; a special token, dropped unless skip_special_tokens=False",
         "</call> 2 tokens: </ call>",
-        "minijinja renders 12 of 14 conversations alike, apart from JSON formatting x.y() is unknown (line 3)",
+        "minijinja it renders 12 of 14 conversations as Jinja2 does, apart from JSON formatting "
+        "x.y() is unknown (line 3)",
         "mlx-lm it takes json vLLM nothing",
     ):
         assert words in text
@@ -414,7 +416,9 @@ def test_the_first_variables_are_shown_in_full_and_the_rest_counted() -> None:
     idle = [Variable(f"i{number}", None) for number in range(10)]
     text = section_text(replace(FULL, sections=Sections(variables=(*effective, *idle))), "variables")
     assert text.count("word end") == 3
-    assert text.endswith("other variables: v3, v4 no effect found: i0, i1, i2, i3, i4, i5, i6, i7 and 2 more")
+    assert text.endswith(
+        "other variables: v3, v4 variables without effect in the tests: i0, i1, i2, i3, i4, i5, i6, i7 and 2 more"
+    )
 
 
 def test_for_a_template_that_always_fails_only_that_is_shown() -> None:

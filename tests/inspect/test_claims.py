@@ -105,7 +105,7 @@ def test_the_sentence_of_a_condition_that_no_probe_makes_true_is_shown(condition
     report = inspect_template("{%- if " + condition + " %}" + WRITES + "{%- endif %}\n" + HONEST)
     for name in ("no_instructions", "content_kept"):
         evidence = report.sections.safety[name].evidence
-        assert evidence == f"the text of messages changes the prompt: '{SENTENCE}' is added"
+        assert evidence == f"certain text in messages changes the prompt: '{SENTENCE}' is added"
     assert {(finding.code, finding.line) for finding in branch_findings(report)} == {("TF085", 1), ("TF086", 1)}
 
 

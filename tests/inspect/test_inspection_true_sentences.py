@@ -226,7 +226,8 @@ def test_content_in_parts_that_is_rejected_is_reported() -> None:
     found = finding("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}\n{% endfor %}", "content-parts-lost")
     assert (found.severity, found.message, found.line) == (
         "note",
-        "Content of the roles user, system at the start and assistant given as a list of parts is rejected.",
+        "A list of parts as content is rejected in user messages, a system message at the start and "
+        "assistant messages.",
         1,
     )
 
@@ -845,7 +846,7 @@ def test_the_words_of_a_template_identify_a_format_or_none_that_is_known(text: s
 def test_what_ends_a_question_is_not_to_be_cut_off(template: str, cut: bool) -> None:  # BGE-VL, Hunyuan
     fix = finding(template, "generation-prompt-ignored").fix
     assert ("remove the header at the end" in fix) == cut
-    assert ("it follows every question" in fix) != cut
+    assert ("ends every question" in fix) != cut
 
 
 def test_instructions_that_are_rendered_as_a_response_are_reported() -> None:  # gorilla-openfunctions-v2

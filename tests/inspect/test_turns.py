@@ -233,29 +233,31 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("calls_empty", "no", "dropped", "null or an empty list as `tool_calls` is dropped",
      changed(CONTENT, "{{ (m.content or '') if m.tool_calls is not defined }}")),
     ("calls_empty", "no", "", "not rendered", changed(CONTENT, "{{ m.content if m.role == 'user' }}")),
-    ("content_parts", "no", "python", "(role user) is printed as Python's repr", BASE),
-    ("content_parts", "no", "json-text", "(role user) is printed as JSON",
+    ("content_parts", "no", "python", "of user messages is printed as Python's repr", BASE),
+    ("content_parts", "no", "json-text", "of user messages is printed as JSON",
      changed(CONTENT, "{{ m.content | tojson }}")),
-    ("content_parts", "no", "dropped", "role user", changed(CONTENT, "{{ m.content if m.content is string }}")),
-    ("content_parts", "yes", "", "role user, system, assistant", changed(CONTENT, PARTS)),
+    ("content_parts", "no", "dropped", "as content is dropped in user messages",
+     changed(CONTENT, "{{ m.content if m.content is string }}")),
+    ("content_parts", "yes", "", "in user messages, a system message at the start and assistant messages",
+     changed(CONTENT, PARTS)),
     # BAAI's BGE-VL-MLLM: {% for item in message.content %}{% set cn.text = item.text %}{% endfor %}
-    ("content_parts", "no", "dropped", "of two parts of text (role user) only the last is in the prompt: ",
+    ("content_parts", "no", "dropped", "of two parts of text in user messages only the last is in the prompt: ",
      changed(CONTENT, PARTS.replace("m.content | map(attribute='text') | join", "m.content[-1].text"))),
-    ("content_parts", "no", "dropped", "of two parts of text (role assistant) only the first is in the prompt: ",
+    ("content_parts", "no", "dropped", "of two parts of text in assistant messages only the first is in the prompt: ",
      changed(CONTENT, "{% if m.role == 'assistant' and m.content is not string %}{{ m.content[0].text }}{% else %}"
              + PARTS + "{% endif %}")),
-    ("content_parts", "error", "threw", "of the role user given as two parts of text is rejected: the template raises",
+    ("content_parts", "error", "threw", "as content are rejected in user messages: the template raises",
      when("m.content is not string and m.content | length > 1", RAISE, changed(CONTENT, PARTS))),
     ("content_parts", "error", "threw", "no, thank you",
      when("m.content is sequence and m.content is not string", RAISE)),
-    ("content_parts", "no", "python", "(role user) is printed as Python's repr if tools are given: ",
+    ("content_parts", "no", "python", "of user messages is printed as Python's repr if tools are given: ",
      changed(CONTENT, changed("m.content is string", "m.content is string or tools", PARTS))),
     # Llama 3.2 Vision: the system message unchanged, and the first question next to tools, too.
-    ("content_parts", "no", "python", "repr if tools are given, of the role system always: ",
+    ("content_parts", "no", "python", "repr if tools are given, and always in a system message at the start: ",
      changed(CONTENT, changed("m.content is string", "m.content is string or tools or m.role == 'system'", PARTS))),
-    ("content_parts", "no", "dropped", "of the role user given as a list of parts is dropped if tools are given",
+    ("content_parts", "no", "dropped", "a list of parts as content is dropped in user messages if tools are given",
      changed(CONTENT, "{% if m.content is string or not tools %}" + PARTS + "{% endif %}")),
-    ("content_parts", "error", "threw", "of the role system at the start given as a list of parts is rejected: the tem",
+    ("content_parts", "error", "threw", "as content is rejected in a system message at the start: the tem",
      when("m.role == 'system' and m.content is not string", RAISE, changed(CONTENT, PARTS))),
     ("values_as_json", "yes", "", "not printed as in Python", BASE),
     ("values_as_json", "no", "python", "True is printed as in Python: ", changed(CALL, VALUES)),
@@ -374,8 +376,9 @@ CASES += [
      changed(HEADER, "{{ '<|more|>' if messages[-1].role == 'tool' else '<|assistant|>' }}{% endif")),
     ("developer", "no", "dropped", "is dropped at the start of the conversation if tools are given",
      changed(LOOP, LOOP + "{% if m.role == 'developer' and loop.first and tools %}" + SKIP + "{% endif %}")),
-    ("calls_empty", "error", "threw", "is rejected if another message follows; as the last message it is rendered like "
-     "one without: ", when("m.tool_calls is defined and not m.tool_calls and not loop.last", RAISE)),
+    ("calls_empty", "error", "threw", "is rendered like one without as the last message, and rejected if another "
+     "message follows: the template raises",
+     when("m.tool_calls is defined and not m.tool_calls and not loop.last", RAISE)),
     ("text_with_call", "no", "lost-later", "text next to a call is dropped after an earlier call",
      changed(CONTENT, "{{ (m.content or '') if not m.tool_calls or messages | selectattr('tool_calls') | list | length"
              " < 2 }}")),
@@ -643,7 +646,7 @@ def test_reasoning_is_looked_for_under_each_name_that_the_template_reads(templat
 def test_reasoning_dropped_by_the_next_response_is_not_reported_as_dropped_by_a_user_message() -> None:  # llm-jp-4-8b
     inspected = report(changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS))
     (finding,) = [one for one in inspected.notes if label(one) == "TF033"]
-    assert finding.message == "Reasoning in earlier turns is dropped before the last response without a call."
+    assert finding.message == "Reasoning is dropped from turns before the last response without a call."
 
 
 def test_a_variable_that_keeps_the_reasoning_is_named() -> None:
@@ -902,7 +905,7 @@ def test_content_that_only_some_roles_may_give_as_parts_names_the_role() -> None
     joined = "{{ m.content + '' if m.role == 'user' else m.content }}"
     inspected = report(changed(CONTENT, joined.replace("else m.content", "else m.content or ''")))
     (note,) = [one for one in inspected.notes if one.outcome == "content-parts-lost"]
-    assert note.message.startswith("Content of the role user given as a list of parts is rejected")
+    assert note.message.startswith("A list of parts as content is rejected in user messages")
 
 
 def test_a_name_at_the_first_of_several_results_only_is_not_that_of_both() -> None:

@@ -104,7 +104,7 @@ def _chapters(report: Report) -> dict[str, str]:
         ("details", "In detail", sections.details),
         ("definitions", "Tool definitions", sections.definitions),
         ("safety", "Safety", sections.safety),
-        ("runtimes", "What runtimes take", sections.runtime_support),
+        ("runtimes", "What runtimes read", sections.runtime_support),
         ("variables", "Variables", sections.variables),
         ("prefix", "Prefix stability", sections.stability and sections.stability.turns),
         ("tokens", "Tokens", tokens and (tokens.markers or tokens.tools or tokens.total)),

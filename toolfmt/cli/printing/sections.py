@@ -104,7 +104,7 @@ def _variables(variables: Iterable[Variable]) -> list[str]:
     if effective[_MOST:]:
         lines.append(f"other variables: {listed_first([variable.name for variable in effective[_MOST:]], _MOST_IDLE)}")
     if idle:
-        lines.append(f"no effect found: {listed_first(idle, _MOST_IDLE)}")
+        lines.append(f"variables without effect in the tests: {listed_first(idle, _MOST_IDLE)}")
     return lines
 
 
@@ -128,10 +128,10 @@ def everything(report: Report) -> list[RenderableType]:
         ("evidence of the format", _facts(evidence)),
         ("details", _answers(sections.details)),
         ("definitions", _answers(sections.definitions)),
-        ("safety", _answers(sections.safety)),
+        ("safety (yes = safe)", _answers(sections.safety)),
         ("variables", _facts({one.name: _variable_in_full(one) for one in sections.variables})),
-        ("prefix", _facts(_turns(report))),
-        ("start of the response in the prompt", _facts(_starts(report))),
+        ("prefix cache: what the next prompt keeps", _facts(_turns(report))),
+        ("response text that the prompt already contains", _facts(_starts(report))),
         ("tokens", _facts(_costs(sections.tokens))),
         ("other engines", _facts(_differences(report))),
         ("runtimes", _facts({one.runtime: one.why for one in sections.runtime_support})),
@@ -165,7 +165,7 @@ def _facts(facts: Mapping[str, str]) -> Table:
 def _variable_in_full(variable: Variable) -> str:
     default = "" if variable.default is None else f"default {variable.default}; "
     where = "" if variable.line is None else f" (line {variable.line})"
-    return f"{default}{variable.effect or 'no effect found'}{where}"
+    return f"{default}{variable.effect or 'no effect in the tests'}{where}"
 
 
 def _turns(report: Report) -> dict[str, str]:
@@ -174,8 +174,12 @@ def _turns(report: Report) -> dict[str, str]:
     facts = {}
     for turn in turns:
         where = "" if turn.line is None else f" (line {turn.line})"
-        changed = f": {turn.was} becomes {turn.becomes}{where}" if turn.kept < turn.length else ""
-        facts[turn.name] = f"{turn.kept:,} of {turn.length:,} characters stay{changed}"
+        facts[turn.name] = (
+            f"only the first {turn.kept:,} of {turn.length:,} characters stay the same: "
+            f"{turn.was} becomes {turn.becomes}{where}"
+            if turn.kept < turn.length
+            else f"all {turn.length:,} characters of the previous prompt stay the same"
+        )
     for condition in () if stability is None else stability.conditions:
         facts[_condition(condition).partition(" (")[0]] = (
             f"{int(condition.share * 100)} % of the prompt is reused over two more requests"
@@ -221,7 +225,7 @@ def _differences(report: Report) -> dict[str, str]:
     tags = [one for one in other.differences if one.construct == "{% generation %}"]
     cut = any(not one.what.startswith("unknown statement") for one in tags)
     without = "with {% generation %} cut out, " if cut else ""
-    same = f"{without}renders {other.same} of {other.renders} conversations alike"
+    same = f"{without}it renders {other.same} of {other.renders} conversations as Jinja2 does"
     lines = {other.engine: f"{same}, apart from JSON formatting"}
     for one in other.differences:
         lines[one.construct] = one.what + ("" if one.line is None else f" (line {one.line})")

@@ -30,7 +30,10 @@ SEVERITY: Severity = "note"
 ON_REQUEST = True  # the row `reasoning` of a report shows it
 
 
-_PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "next to an answered call"}
+_PLACES = {
+    "reasoning_earlier": "from turns before the last user message",
+    "reasoning_in_loop": "from turns whose call has a result",
+}
 
 
 def _how(facts: Facts) -> str:
@@ -46,11 +49,11 @@ def _how(facts: Facts) -> str:
 def check(facts: Facts) -> Iterator[Diagnostic]:
     dropped = [where for name, where in _PLACES.items() if facts.detail(name).outcome == "dropped"]
     if facts.detail("reasoning_earlier").outcome == "lost-later":
-        dropped.insert(0, "before the last response without a call")
+        dropped.insert(0, "from turns before the last response without a call")
     lines = (*(facts.detail(name).line for name in _PLACES), facts.capabilities["reasoning"].line)
     if dropped:
         yield Diagnostic(
-            f"Reasoning in earlier turns is dropped {listed(dropped)}.",
+            f"Reasoning is dropped {listed(dropped)}.",
             "Check the model card for whether it expects its earlier reasoning" + _how(facts),
             next(filter(None, lines), None),
         )

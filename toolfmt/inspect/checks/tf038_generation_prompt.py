@@ -96,7 +96,7 @@ def _ignored(facts: Facts) -> Iterator[Diagnostic]:
     if answer.outcome == "misplaced":
         fix = "Nothing to do for a response. If none is to be generated, remove the header at the end."
         if _ends_the_question(renders):
-            fix = "Nothing to do: it follows every question, with or without a response."
+            fix = "Nothing to do: this text ends every question, also without add_generation_prompt."
         yield Diagnostic(f"{message}.", fix, answer.line, outcome="generation-prompt-ignored")
         return
     header = _missing(renders)

@@ -198,7 +198,8 @@ def _calls_empty(probe: TurnProbe) -> Answer:
         last = _with_calls(probe, plain, given[first], probe.text(plain))
         if (last.outcome if last else "") != wrong.outcome and REPLY in probe.text(plain):
             how = "rendered like one without" if last is None else _HOW[last.outcome]
-            words = f"{words} if another message follows; as the last message it is {how}"
+            whose, _, rest = words.partition(" is ")
+            words = f"{whose} is {how} as the last message, and {rest} if another message follows"
         if any(answer.error != wrong.error for answer in same.values()):
             return replace(wrong, words=f"{words}; with {first}")
         others = [(form, answer) for form, answer in answers.items() if answer and form not in same]
@@ -248,18 +249,18 @@ def content_parts(probe: TurnProbe) -> Answer:
         return no("no content is rendered")
     if role is None:
         wrong = next((wrong for one in roles if (wrong := _of_two_parts(probe, one)) is not None), None)
-        return wrong or yes(f"the text of a list of parts appears (role {', '.join(roles)})")
+        return wrong or yes(f"the text of a list of parts appears in {listed(map(_messages, roles))}")
     how, text, only = _parts(probe, role), _BY_ROLE[role], ""
     if _needs_tools(probe, role):  # other roles may fail without tools as well
         always = [one for one in roles if _parts(probe, one) == how and not _needs_tools(probe, one)]
-        only = " if tools are given" + (f", of the role {listed(always)} always" if always else "")
+        only = " if tools are given" + (f", and always in {listed(map(_messages, always))}" if always else "")
     talk = _talk(role, text_part(text))
     prompt = probe.prompt(talk)
     if isinstance(prompt, TemplateError):
         every = role == "user" and not only and all(_parts(probe, one) == "threw" for one in roles)
-        whose = f"roles {listed(map(_named, roles))}" if every and roles[1:] else f"role {_named(role)}"
+        whose = listed(map(_messages, roles)) if every else _messages(role)
         where = _lines_of(probe, roles) if every else ""
-        what = f"content of the {whose} given as a list of parts is rejected{only}{where}"
+        what = f"a list of parts as content is rejected in {whose}{only}{where}"
         answer = threw(prompt, what if every else f"{what}{_of_other_roles(probe, roles, how)}")
         # jinja2 reports one line for a multi-line expression. A list fails at the line that writes the text.
         written = probe.line_of(_talk(role, text), text)
@@ -268,10 +269,11 @@ def content_parts(probe: TurnProbe) -> Answer:
     others = _of_other_roles(probe, roles, how)
     if how == "dropped":
         line = probe.line_before(probe.line_of(_talk(role, text), text), IS_STRING)
-        return no(f"content of the role {_named(role)} given as a list of parts is dropped{only}{others}", how, line)
+        return no(f"a list of parts as content is dropped in {_messages(role)}{only}{others}", how, line)
     like = "Python's repr" if how == "python" else "JSON"
     line, shown = probe.line_of(talk, text, r"\bcontent\b"), around(prompt, text, 40)
-    return no(f"a list of parts (role {_named(role)}) is printed as {like}{only}: {{}}{others}", how, line, shown)
+    what = f"a list of parts as content of {_messages(role)} is printed as {like}"
+    return no(f"{what}{only}: {{}}{others}", how, line, shown)
 
 
 _BECOMES = {
@@ -289,9 +291,9 @@ def _lines_of(probe: TurnProbe, roles: Sequence[str]) -> str:
     return f" (lines {listed(lines)})" if len(lines) > 1 else ""
 
 
-def _named(role: str) -> str:
-    """Return the role, for a system message with the tested position."""
-    return "system at the start" if role == "system" else role
+def _messages(role: str) -> str:
+    """Return what messages of the role are called, for a system message with the tested position."""
+    return "a system message at the start" if role == "system" else f"{role} messages"
 
 
 def _of_other_roles(probe: TurnProbe, roles: Sequence[str], how: str) -> str:
@@ -301,10 +303,8 @@ def _of_other_roles(probe: TurnProbe, roles: Sequence[str], how: str) -> str:
         if (other := _parts(probe, role)) not in ("", how):
             prompt = probe.prompt(_talk(role, text_part(_BY_ROLE[role])))
             line = prompt.line if isinstance(prompt, TemplateError) else None
-            others.setdefault(_BECOMES[other] + (f" (line {line})" if line else ""), []).append(_named(role))
-    return "".join(
-        f"; for the role{'s' * (len(names) > 1)} {listed(names)} it {what}" for what, names in others.items()
-    )
+            others.setdefault(_BECOMES[other] + (f" (line {line})" if line else ""), []).append(_messages(role))
+    return "".join(f"; in {listed(names)} it {what}" for what, names in others.items())
 
 
 def _of_two_parts(probe: TurnProbe, role: str) -> Answer | None:
@@ -313,17 +313,17 @@ def _of_two_parts(probe: TurnProbe, role: str) -> Answer | None:
     talk = _talk(role, [part for text in texts for part in text_part(text)])
     prompt = probe.prompt(talk)
     if isinstance(prompt, TemplateError):
-        return threw(prompt, f"content of the role {_named(role)} given as two parts of text is rejected")
+        return threw(prompt, f"two parts of text as content are rejected in {_messages(role)}")
     left = [text for text in texts if text in prompt]
     if len(left) == len(texts):
         return None
     if not left:
         line = probe.line_before(probe.line_of(_talk(role, texts[0]), texts[0]), IS_STRING)
-        return no(f"of two parts of text (role {_named(role)}) both are dropped", "dropped", line)
+        return no(f"two parts of text as content are dropped in {_messages(role)}", "dropped", line)
     which = "last" if left[0] == CALL_TEXT else "first"
     line, shown = probe.line_of(talk, left[0], r"\bcontent\b"), around(prompt, left[0], 40)
     line = (line and probe.last_line(_ONE_PART, line)) or line
-    return no(f"of two parts of text (role {_named(role)}) only the {which} is in the prompt", "dropped", line, shown)
+    return no(f"of two parts of text in {_messages(role)} only the {which} is in the prompt", "dropped", line, shown)
 
 
 def _parts(probe: TurnProbe, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:

@@ -18,7 +18,7 @@ from toolfmt.inspect.sections.branches.effects import BranchEffect
 from toolfmt.inspect.sections.branches.text_conditions import KINDS, on_message_text, sought_texts
 from toolfmt.templates.analysis.conditions import Condition
 
-PLACE = "the text of messages"
+PLACE = "certain text in messages"
 """The location of a branch that is found without the text that triggers it."""
 
 

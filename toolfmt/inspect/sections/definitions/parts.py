@@ -226,7 +226,7 @@ def _references(template: DefinitionProbe, plain: str) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if _INSIDE in prompt:
-        return Answer("yes", "what `$ref` means appears", excerpts=(words_around(prompt, (_INSIDE,)),))
+        return Answer("yes", "what `$ref` points to appears", excerpts=(words_around(prompt, (_INSIDE,)),))
     named = "the name stays, what it means is dropped" if _REFERRED in prompt else "it is not in the prompt"
     return Answer("no", named)
 
