@@ -87,7 +87,7 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
     text = output("inspect", str(MODELS / "null-content-rejected"))
     labels = [line.split()[0] for line in text.splitlines()[1:] if line.startswith("  ") and line[2] != " "]
     assert text.splitlines()[0] == "null-content-rejected   qwen3   chat_template.jinja"
-    abilities = ["definitions", "calls", "results", "system", "missing"]
+    abilities = ["definitions", "calls", "results", "system", "dropped"]
     assert list(dict.fromkeys(labels)) == [
         "verdict",
         "next",
@@ -111,7 +111,7 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
         "show with --full samples "
     )
     for sentence in (
-        "accepts one per turn, arguments as objects, and content empty",
+        "one per turn; arguments as objects; content empty",
         "Tool calling works if messages are normalized first",
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):

@@ -457,7 +457,7 @@ def test_an_unreachable_address_is_one_line() -> None:
         pass
     line = complaint(measure(url))
     assert line.startswith(f"{url}: cannot be reached (")
-    assert line.endswith("; look at --endpoint, and whether the server runs")
+    assert line.endswith("; check --endpoint, and that the server is running")
 
 
 def test_a_response_that_does_not_arrive_in_time_is_reported() -> None:

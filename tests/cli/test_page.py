@@ -54,7 +54,7 @@ def test_sections_are_in_order_and_empty_ones_are_left_out() -> None:
         "In detail",
         "Tool definitions",
         "Safety",
-        "What runtimes take",
+        "What runtimes read",
         "Variables",
         "Prefix stability",
         "Tokens",
@@ -73,7 +73,7 @@ def test_for_a_template_that_does_not_compile_only_that_is_shown() -> None:
     assert [text for tag, text in Page(page).headings if tag == "h2"] == [
         "Findings",
         "Format of the calls",
-        "What runtimes take",
+        "What runtimes read",
         "The template",
     ]
 

@@ -288,7 +288,7 @@ def test_if_no_prompt_can_be_made_no_stop_is_shown() -> None:
     [
         (("<end>", "</s>"), (), "<end> </s>"),
         (("<call/>", "<end>", "</s>"), ("<call/>",), "<end> </s> after a response; <call/> after a call"),
-        (("<a>", "<b>"), ("<a>", "<b>"), "<a> <b> after a call; what ends a response is unknown"),
+        (("<a>", "<b>"), ("<a>", "<b>"), "<a> <b> after a call; how a response ends is unknown"),
     ],
 )
 def test_where_a_response_stops_and_where_a_call_does_are_on_one_line(

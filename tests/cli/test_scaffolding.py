@@ -175,7 +175,7 @@ def test_a_dialect_that_derives_is_written_as_python(clone: Path) -> None:
         f"changed  {REGISTRY}",
         "pytest -k lenticular lists what is missing; CONTRIBUTING.md has the next steps",
     ]
-    assert "derived (tags), verified on 28 call sets" in result.stderr
+    assert "derived (tags), tested with 28 generated sets of calls" in result.stderr
     assert "nearest known format: xml_function (corpus/xml_function)" in result.stderr
 
 

@@ -183,7 +183,7 @@ def test_a_branch_that_raises_was_taken_if_a_probe_was_rejected() -> None:
     assert messages_if_raising(sent + "(not m.tool_call_id is defined or m.tool_call_id | length > 99)") == []
     assert messages_if_raising(sent + "not (m.tool_call_id is defined and m.tool_call_id | length <= 99)") == []
     (unmet,) = messages_if_raising(sent + "m.tool_call_id | length > 99")
-    assert unmet.startswith("No probe reached one branch: ") and "rejected" not in unmet
+    assert unmet.startswith("No test conversation reached one branch: ") and "rejected" not in unmet
     (unmet,) = messages_if_raising(sent + "m.tool_call_id is not defined and m.tool_call_id | length <= 99")
     assert (
         unmet.startswith("Some operands of `and` or `or` were not tested both ways: line 1 (")
@@ -203,7 +203,7 @@ def test_what_follows_an_error_that_every_probe_raises_is_reported_as_such() -> 
     sure = "{%- if false %}{{- raise_exception('No.') }}{%- endif %}"
     assert messages_of(sure + HONEST) == []
     (unmet,) = messages_if_raising("'<<<from>>>' not in m.content | string | upper")
-    assert ": every probe was rejected there)" in unmet
+    assert ": every test conversation was rejected there)" in unmet
 
 
 # --- ordinary templates

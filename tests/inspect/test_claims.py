@@ -186,7 +186,7 @@ def test_an_honest_template_keeps_its_statements() -> None:
         safety["no_instructions"].evidence
         == "by default and without tools, no tested prompt contains a sentence from the template itself"
     )
-    assert safety["content_kept"].evidence == "no tested text changes a question or a tool result"
+    assert safety["content_kept"].evidence == "questions and tool results are rendered unchanged, whatever they contain"
 
 
 def test_the_sentence_of_a_question_given_as_parts_is_shown() -> None:
@@ -226,9 +226,7 @@ def test_every_condition_that_came_out_one_way_limits_the_statement() -> None:
     report = inspect_template("{{- " + condition + " }}\n" + HONEST)
     for name in ("no_instructions", "content_kept"):
         evidence = report.sections.safety[name].evidence
-        assert evidence.endswith(
-            "; 1 condition (each part of `and` and `or` counts) had only one outcome in the tests, in line 1"
-        ), name
+        assert evidence.endswith("; not fully tested: 1 condition was always true or always false, in line 1"), name
 
 
 def test_the_advised_parser_comes_from_the_prompt_if_responses_start_differently() -> None:
@@ -281,7 +279,10 @@ def test_a_text_that_several_conditions_add_is_shown_once() -> None:
 )
 def test_removed_spaces_at_the_ends_limit_the_statement(was: str, now: str, words: str) -> None:
     shown = inspect_template(HONEST.replace(was, now)).sections.safety["content_kept"]
-    assert (shown.answer, shown.evidence) == ("yes", f"no tested text changes a question or a tool result{words}")
+    assert (shown.answer, shown.evidence) == (
+        "yes",
+        f"questions and tool results are rendered unchanged, whatever they contain{words}",
+    )
 
 
 @pytest.mark.parametrize(

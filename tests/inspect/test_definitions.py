@@ -192,7 +192,9 @@ def test_the_part_that_throws_is_named_with_the_reason_and_its_line() -> None:
     assert parts(report, "error") == {
         "nullable", "any_of", "one_of", "references", "no_parameters", "without_wrapper",
     }  # fmt: skip
-    joined = 'it concatenates a string and another type (TypeError: can only concatenate str (not "list") to str)'
+    joined = (
+        'the template concatenates a string and another type (TypeError: can only concatenate str (not "list") to str)'
+    )
     assert (definitions["nullable"].evidence, definitions["nullable"].line) == (joined, 2)
     assert definitions["any_of"].evidence == f"`type` is undefined ({NO_TYPE})"
     assert definitions["enum"].answer == "yes"
@@ -202,7 +204,8 @@ def test_what_throws_for_one_reason_is_one_finding() -> None:
     report = after("{% for p in f.parameters.properties.values() %}{{ '' + p.type }}{% endfor %}{{ f | tojson }}")
     assert [finding.message for finding in report.findings if finding.code == "TF041"] == [
         f"The template fails on `anyOf`, `oneOf` and `$ref`: `type` is undefined ({NO_TYPE}).",
-        'The template fails on a list of types (`["string", "null"]`): it concatenates a string and another type '
+        'The template fails on a list of types (`["string", "null"]`): the template concatenates a string and another '
+        "type "
         '(TypeError: can only concatenate str (not "list") to str).',
         "The template fails on a tool without the key `parameters`: `parameters` is undefined "
         f"({NO_TYPE.replace('type', 'parameters')}).",
@@ -216,7 +219,8 @@ def test_errors_with_one_cause_are_one_finding_whatever_the_engine_calls_them() 
     errors = {part: report.sections.definitions[part].error for part in ("enum", "item_types")}
     assert len({error.engine_message for error in errors.values() if error}) == 2
     assert [finding.message for finding in report.findings if finding.code == "TF041"][:1] == [
-        "The template fails on a parameter of type array, `enum` and lists: it concatenates a string and another type "
+        "The template fails on a parameter of type array, `enum` and lists: the template concatenates a string and "
+        "another type "
         '(TypeError: can only concatenate str (not "dict") to str).'
     ]
 
@@ -349,7 +353,10 @@ def test_enum_values_and_defaults_that_are_not_strings_are_tested_too() -> None:
     (message,) = [one for one in messages if "the allowed values (`enum`) of integer parameters, " in one]
     assert "; " in message.partition("integer parameters")[2]  # a list in a list needs other separators
     numbers = "a number as `default` next to `enum`, null as `default` next to `enum` and a number as `default` next to"
-    assert any(one.startswith(f"The template fails on {numbers} `oneOf`: it concatenates a string") for one in messages)
+    assert any(
+        one.startswith(f"The template fails on {numbers} `oneOf`: the template concatenates a string")
+        for one in messages
+    )
     shown = "{{ p.type }}{{ p.enum | join('|') if p.enum }}{{ p.const }}{{ p.get('items', '') | tojson }}"
     whole = inspect_template(source.replace(shows, shown).replace("' = ' + p.default if", "'' if"))
     assert (whole.sections.definitions["enum"].answer, whole.sections.definitions["default"].answer) == ("yes", "yes")

@@ -80,7 +80,7 @@ def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
     assert "no-known-format" not in {label(finding) for finding in report.findings}
     assert [note.severity for note in report.notes if label(note) == "format-derived"] == ["note"]
     printed = " ".join(report_text(report, 200, False, full=False, notes=False, whole=True).split())
-    proof = f"verified on {decided.derived.call_sets} call sets and {decided.derived.outputs} kinds of output"
+    proof = f"tested with {decided.derived.call_sets} generated sets of calls and {decided.derived.outputs} kinds of output"
     assert (
         f"format derived (tags), {proof}; derived from how the template renders past calls, not from model output"
         in printed
@@ -125,7 +125,7 @@ def test_the_command_prints_what_can_be_loaded(tmp_path: Path) -> None:
     file.write_text(result.stdout, "utf-8")
     format = toolfmt.format_from_file(file)
     assert called(toolfmt.parse(OUTPUT, format, tools=TOOLS)) == [("get_weather", {"place": "Oslo", "days": 2})]
-    assert result.stderr.startswith("toolfmt: derived (tags), verified on ")
+    assert result.stderr.startswith("toolfmt: derived (tags), tested with ")
     answer = tmp_path / "answer.txt"
     answer.write_text(OUTPUT, "utf-8")
     parsed = run("parse", str(answer), "--format", str(file), "--output", "message")

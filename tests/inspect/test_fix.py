@@ -829,9 +829,9 @@ def joined_output(result: Result) -> str:
 def test_the_verdict_of_the_copy_is_shown_with_the_previous_one_if_it_differs(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     first_run = run(str(home), "--fix", "--output", str(tmp_path / "copy"))
-    assert " Its verdict is native, before it was adapted. " in joined_output(first_run)
+    assert " Verdict of the copy: native (original: adapted). " in joined_output(first_run)
     again = run(str(tmp_path / "copy"), "--fix", "--output", str(tmp_path / "again"))
-    assert " Its verdict is native. " in joined_output(again)
+    assert " Verdict of the copy: native. " in joined_output(again)
     assert f"No finding could be fixed: the copy in {tmp_path / 'again'} is the same as the" in joined_output(again)
     assert digests(tmp_path / "copy") == digests(tmp_path / "again")
     nothing = run(str(home), "--select", "TF001", "--fix", "--output", str(tmp_path / "third"))

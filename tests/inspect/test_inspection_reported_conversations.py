@@ -39,7 +39,7 @@ DEFECTS = {
         "TF056",
         "content-changes-the-template",
         79,
-        "'</think>' loses the text before it, unless `reasoning_content` is a string",
+        "'</think>' loses its text before that string, unless `reasoning_content` is a string",
     ),
     "45": ("TF033", "reasoning-dropped", 149, "before the last user message"),
     "46": ("TF056", "content-changes-the-template", 66, "'/think' is changed"),

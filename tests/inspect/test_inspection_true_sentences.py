@@ -299,7 +299,7 @@ def test_default_instructions_that_come_with_tools() -> None:
 {{- 'These are your tools:' }}{{ tools | tojson }}{% elif messages[0].role == 'system' %}
 {{- '<|system|>' + messages[0].content }}{% endif %}"""
     template = begin + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    message = "The template adds with tools: 'First of all think about it step by step.'."
+    message = "If tools are given, the template adds: 'First of all think about it step by step.'."
     assert finding(template, "TF057").message == message
 
 
@@ -422,7 +422,7 @@ def test_if_nothing_ends_a_response_what_follows_it_is_reported() -> None:
     template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
     unknown = "no: unknown: no eos_token is defined, and the template writes no other marker after a response"
     assert evidence(template, "stop") == f"{unknown}; if the conversation continues, <|user|> follows"
-    sentence = "what ends a response is unknown, but <|user|> follows it"
+    sentence = "how a response ends is unknown; the next turn starts with <|user|>"
     assert sentence in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())
     assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
 
@@ -578,7 +578,7 @@ def test_a_parser_that_may_wait_for_a_marker_is_not_promised() -> None:  # FrogM
     bare = TOOLS + instructions + re.sub("<tool_call>.*</tool_call>", lambda _: call, CALLS)
     wrapped = bare.replace(call, f"<tool_call>\n{call}\n</tool_call>")
     # vLLM's parser reads the calls without their frame, SGLang's none of them: both were run.
-    for template, sglang in ((bare, "none: qwen3_coder reads none of these calls"), (wrapped, "qwen3_coder")):
+    for template, sglang in ((bare, "none: its parser qwen3_coder cannot parse these calls"), (wrapped, "qwen3_coder")):
         inspected = report(template)
         assert (inspected.runtimes["vLLM"], inspected.runtimes["SGLang"]) == ("qwen3_coder", sglang)
         swift = next(one for one in inspected.sections.advice if one.runtime == "mlx-swift-lm")
@@ -748,8 +748,8 @@ def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() ->
 @pytest.mark.parametrize(
     ("written", "parts"),
     [
-        ("v | string", "a list of types of a parameter, true or false as `additionalProperties` and `strict` come"),
-        ("v | tojson if k != 'strict' else v", "`strict` comes"),
+        ("v | string", "lists of types, true and false in `additionalProperties` and `strict`"),
+        ("v | tojson if k != 'strict' else v", "`strict`"),
         ("v | tojson", ""),
     ],
 )
@@ -765,7 +765,7 @@ def test_values_of_definitions_in_pythons_notation(written: str, parts: str) -> 
         "{% for t in tools or [] %}<{{ t.function.name }}>{{ t.function.description | tojson }}" + keys + "{% endfor %}"
     )
     findings = [one.message for one in report(definitions + CALLS).notes if label(one) == "python-repr-in-definitions"]
-    assert findings == ([f"In definitions of tools {parts} out in Python's notation."] if parts else [])
+    assert findings == ([f"Tool definitions are rendered with Python's notation for {parts}."] if parts else [])
 
 
 def test_a_question_that_needs_a_system_message_is_reported_as_such() -> None:
@@ -791,7 +791,7 @@ def test_a_system_message_that_is_lost_after_a_tool_result_is_not_reported_as_ne
     text = report_text(report(template), 200, False, full=False, notes=False, whole=True)
     lines = {line[:13].strip(): line[13:].strip() for line in text.splitlines()}
     assert lines["system"].startswith("rendered for a question, dropped after a tool result")
-    assert "system" not in lines["missing"]
+    assert "system" not in lines["dropped"]
 
 
 IN_ITS_BRANCH = "{% if m.role == 'system' %}{% if tools %}<tools>{{ tools | tojson }}</tools>SAID{% endif %}{% endif %}"

@@ -111,14 +111,14 @@ def test_without_a_call_the_one_that_the_format_writes_decides() -> None:
 def test_why_there_is_none() -> None:
     assert choose(get("nemotron"), VLLM).why_not == "nemotron_json is only in a plug-in that comes with the models"
     assert choose(get("falcon3"), VLLM).why_not == "it has no parser for this format"
-    assert choose(get("step3"), SGLANG, "<｜tool_call_begin>｜>").why_not == "step3 reads none of these calls"
+    assert choose(get("step3"), SGLANG, "<｜tool_call_begin>｜>").why_not == "its parser step3 cannot parse these calls"
     with_id = '[TOOL_CALLS]look[CALL_ID]abcdef001[ARGS]{"at": 1}'  # vLLM 0.33.0 calls look[CALL_ID]abcdef001
     assert choose(get("mistral"), VLLM, with_id).why_not == (
         "mistral misreads these calls: it takes the id for a part of the tool's name"
     )
-    assert choose(get("mistral"), SGLANG, with_id).why_not == "mistral reads none of these calls"
+    assert choose(get("mistral"), SGLANG, with_id).why_not == "its parser mistral cannot parse these calls"
     unread = choose(get("glm4"), SGLANG, "<tool_call>f").why_not
-    assert unread == "glm45 and glm47 read none of these calls"
+    assert unread == "its parsers glm45 and glm47 cannot parse these calls"
 
 
 @pytest.mark.parametrize(("runtime", "name"), [(VLLM, "openai"), (SGLANG, "gpt-oss")])
@@ -221,14 +221,14 @@ def test_calls_in_reasoning_without_the_marker_a_parser_stops_at_are_not_reporte
 
 def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
     remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
-    assert remarks[SGLANG] == "in a stream, it treats a <tool_call> in the reasoning as a real call"
+    assert remarks[SGLANG] == "in a stream, its parser treats a <tool_call> in the reasoning as a real call"
     assert remarks[VLLM] == (
-        "prefer it to qwen3 and glm45, which treat a <tool_call> in the reasoning as a real call; "
+        "do not use its parsers qwen3 and glm45, which treat a <tool_call> in the reasoning as a real call; "
         "with enable_thinking=false, leave deepseek_r1 out: it returns calls as reasoning in a response that is not "
         "streamed"
     )
     glm = {one.runtime: one.remark for one in inspect_template(templates()["GLM-4.7-Flash"]).sections.advice}
-    assert glm[VLLM] == "it treats a <tool_call> in the reasoning as a real call"
+    assert glm[VLLM] == "its parser treats a <tool_call> in the reasoning as a real call"
 
 
 def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None:

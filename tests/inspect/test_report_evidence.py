@@ -71,7 +71,7 @@ def message_and_fix(report: Report, code: str) -> tuple[str, str]:
             TemplateFailure(
                 "not-rendered",
                 "TypeError: 'int' object is not iterable",
-                "it iterates over something that is not a list",
+                "the template iterates over something that is not a list",
             ),
         ),
         # The message that a template raises, or puts into the engine's error, is always attributed to the template.
@@ -100,9 +100,9 @@ def test_a_failure_is_described_in_plain_words_with_the_searchable_original() ->
     wants = TemplateFailure("not-rendered", "UndefinedError: 'x' is undefined", "`x` is undefined")
     assert wants.sentence == wants.clause == "`x` is undefined (UndefinedError: 'x' is undefined)"
     mapping = TemplateFailure(
-        "not-rendered", "TypeError: Can only get item pairs from a mapping.", "it expects an object"
+        "not-rendered", "TypeError: Can only get item pairs from a mapping.", "the template expects an object"
     )
-    assert mapping.sentence == "it expects an object (TypeError: Can only get item pairs from a mapping)"
+    assert mapping.sentence == "the template expects an object (TypeError: Can only get item pairs from a mapping)"
     raises = TemplateFailure("raised", "No.")
     assert (raises.sentence, raises.clause) == ("the template raises: No.", "it raises: No.")
     assert TemplateFailure("raised", "").sentence == "the template raises"

@@ -286,7 +286,7 @@ def test_a_marker_in_passing_misleads() -> None:
     }
     (finding,) = [finding for finding in report.findings if label(finding) == "wrong-parser-inferred"]
     assert finding.message.startswith(
-        "mlx-lm takes mistral and mlx-swift-lm takes mistral, but the template renders json calls: <tool_call>"
+        "mlx-lm selects mistral and mlx-swift-lm selects mistral, but the template renders json calls: <tool_call>"
     )
     assert (finding.fix, finding.severity) == (
         'Write "tool_parser_type": "json_tools" into tokenizer_config.json.',
@@ -304,7 +304,7 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
     )
     assert support_by_runtime(report)["mlx-swift-lm"].right is True
     assert found(report)["wrong-parser-inferred"].startswith(
-        "mlx-lm takes mistral, which takes the id after [CALL_ID] for the tool's name: [TOOL_CALLS]"
+        "mlx-lm selects mistral, which takes the id after [CALL_ID] for the tool's name: [TOOL_CALLS]"
     )
     assert advised(report)["mlx-lm"] == (
         "none: it selects its parser mistral, which misparses these calls; "
@@ -590,7 +590,7 @@ def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None
     }
     assert remarks(report)["any runtime"] == (
         "the template renders no tools; this command describes them in the system prompt and requests json calls; "
-        "send what it prints, without tools="
+        "send the printed request, which has no `tools`"
     )
     assert set(report.runtimes.values()) == {"none: the template renders no tools"}
     assert advised(inspect_template(PLAIN))["any runtime"] == "toolfmt render DIR --request FILE --output messages"

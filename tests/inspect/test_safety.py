@@ -51,7 +51,7 @@ def test_results_are_tested_in_a_template_that_renders_no_calls() -> None:
     split = "{{ message.content.split('</thought>')[-1] if message.role == 'tool' else message.content }}"
     finding = found(inspect_template(PLAIN.replace("{{ message.content }}", split)), "TF056")
     assert finding is not None
-    assert "a tool result that contains '</thought>' loses the text before it" in finding.message
+    assert "a tool result that contains '</thought>' loses its text before that string" in finding.message
 
 
 def test_a_template_that_takes_no_question_without_tools_is_probed_with_them() -> None:
@@ -95,8 +95,11 @@ def test_words_are_markers_where_there_are_no_others() -> None:
 @pytest.mark.parametrize(
     ("content", "how"),
     [
-        ("message.content.split('</think>')[-1]", "a question that contains '</think>' loses the text before it"),
-        ("message.content.split('<eot>')[0]", "a question that contains '<eot>' loses the text after it"),
+        (
+            "message.content.split('</think>')[-1]",
+            "a question that contains '</think>' loses its text before that string",
+        ),
+        ("message.content.split('<eot>')[0]", "a question that contains '<eot>' loses its text after that string"),
         ("message.content.replace('/slow', '')", "a question that contains '/slow' is changed"),
         (
             "'Go!' if 'the word' in message.content else message.content",
@@ -138,10 +141,7 @@ def test_a_marker_that_cuts_an_assistant_text_is_a_note() -> None:
     finding = found(report, "TF056")
     assert finding is not None
     assert (finding.severity, finding.line) == ("note", 2)
-    assert (
-        finding.message
-        == "An assistant message before the last question that contains '</think>' loses the text before it."
-    )
+    assert finding.message == "An earlier assistant message that contains '</think>' loses its text before that string."
     assert finding.fix.startswith("Put a space after the first character of the marker, for example `< /think>`.")
     assert report.sections.safety["content_kept"].outcome == "assistant-text-cut"
 
@@ -279,8 +279,7 @@ def test_a_response_that_is_rejected_for_its_markers_is_a_note() -> None:
     finding = found(inspect_template(PLAIN.replace("{{ message.content", raising + "{{ message.content")), "TF056")
     assert finding is not None
     assert (
-        finding.message
-        == "An assistant message before the last question that contains '<|to|>' is rejected: the template raises: no."
+        finding.message == "An earlier assistant message that contains '<|to|>' is rejected: the template raises: no."
     )
     assert (finding.severity, finding.fix) == ("note", "Send responses back as parsed, without the markers.")
 
@@ -356,7 +355,7 @@ def test_an_answer_that_is_cut_at_a_line_break_is_a_finding() -> None:
     first_line = "(message.content.split('\\n')[0] if message.role == 'assistant' else message.content)"
     answer = inspect_template(PLAIN.replace("message.content", first_line)).sections.safety["content_kept"]
     assert (answer.answer, answer.outcome, answer.line) == ("no", "text-changed", 2)
-    assert answer.words.startswith("an assistant message before the last question with quotes, line breaks")
+    assert answer.words.startswith("an earlier assistant message with quotes, line breaks")
 
 
 def test_a_tool_result_that_is_changed_is_a_finding() -> None:
@@ -368,14 +367,14 @@ def test_a_tool_result_that_is_changed_is_a_finding() -> None:
 def test_what_an_assistant_text_loses_is_reported_with_its_limits() -> None:
     thought = "{% if message.reasoning_content is defined %}{{ message.content }}{% else %}CUT{% endif %}"
     for template, limit in (
-        (thought, "loses the text before it, unless `reasoning_content` is a string"),
+        (thought, "loses its text before that string, unless `reasoning_content` is a string"),
         (
             thought.replace("message.reasoning_content is defined", "keep_thinking"),
-            "before it, unless with keep_thinking=true",
+            "that string, unless with keep_thinking=true",
         ),
         (
             thought.replace("is defined", "is defined or keep_thinking"),
-            "before it, unless `reasoning_content` is a string, or with keep_thinking=true",
+            "before that string, unless `reasoning_content` is a string, or with keep_thinking=true",
         ),
     ):
         cut = "{{ message.content.split('</think>')[-1] if message.role == 'assistant' else message.content }}"
@@ -387,7 +386,7 @@ def test_what_an_assistant_text_loses_is_reported_with_its_limits() -> None:
     written = "{% if message.role == 'assistant' %}" + closed + "{% else %}{{ message.content }}{% endif %}"
     finding = found(inspect_template(PLAIN.replace("{{ message.content }}", written)), "TF056")
     assert finding is not None
-    assert "'<start>' loses the text after it, up to '<end>' if that follows" in finding.message
+    assert "'<start>' loses its text after that string, up to '<end>' if that follows" in finding.message
 
 
 def test_the_condition_of_an_injected_turn_is_reported() -> None:

@@ -159,7 +159,7 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         (TURNS + "{% if not x %}<think>\n{% endif %}",
          "true opens no reasoning block at the end of the prompt (<think>)"),
         ("Effort {{ x | default('medium') }}." + TURNS,
-         "a string is printed: Effort Vq9given.<|user|>Uq1question"),
+         "a string appears in the prompt: Effort Vq9given.<|user|>Uq1question"),
         ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, '"high" adds "Think hard."'),
         ("{% if x in ['a', 'b'] %}More.{% endif %}" + TURNS, '"a" or "b" adds "More."'),
         (THOUGHT.replace("keep", "x"),
@@ -174,8 +174,9 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         ("{{ '' + x }}" + TURNS, "a string is needed: without it the template fails: `x` is undefined "
          "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
-         "a list of strings is printed: Vq9given<|user|>Uq1question"),
-        ("{% if x and x.kind %}{{ x.kind }}.{% endif %}" + TURNS, "an object is printed: Vq9given.<|user|>Uq1question"),
+         "a list of strings appears in the prompt: Vq9given<|user|>Uq1question"),
+        ("{% if x and x.kind %}{{ x.kind }}.{% endif %}" + TURNS,
+         "an object appears in the prompt: Vq9given.<|user|>Uq1question"),
         # What matters only if the model thinks.
         ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, '"max" adds "Think." (with thinking true)'),
         ("{% set y = x %}" + TURNS, ""),

@@ -46,7 +46,7 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
             "template",
             True,
             "adapted",
-            ["Without `toolfmt render`: double-encoded arguments (TF014). `--strategy prompt` also fixes TF040."],
+            ["Without `toolfmt render`: double-encoded arguments (TF014). TF040: fixed only with `--strategy prompt`."],
         ),
         (
             [finding("TF011", "note")],

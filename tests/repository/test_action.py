@@ -135,7 +135,7 @@ def test_programs_are_found_where_an_environment_has_them(programs: str, tmp_pat
     runner = Runner(tmp_path, {"places": str(MODELS / "json-frames")}, programs)
     assert runner.run(named("Install toolfmt")).returncode == 0
     installed = (runner.temp / "toolfmt" / "installed").read_text()
-    assert installed == f"-m pip install --quiet {Path(__file__).parents[2]}[gguf,hub]\n"
+    assert installed == f"-m pip install --quiet {Path(__file__).parents[2]}[gguf]\n"
     assert runner.run(named("Inspect")).returncode == 0
     assert runner.output("summary")
 

@@ -1,9 +1,9 @@
 """Compare reports with earlier ones to find what is new.
 
 `read_baseline` reads the output of `--json`: one report, a list of reports, or one report per line. A finding is new if
-the earlier report of its path has fewer findings of its code and severity or worse. The message does not count, because
-it quotes the template. If the file does not contain a path, all findings of that path are new. Paths are relative to
-the current directory and are normalized.
+the earlier report of its path has fewer findings of its code and outcome with this severity or a worse one. The message
+does not count, because it quotes the template. If the file does not contain a path, all findings of that path are new.
+Paths are relative to the current directory and are normalized.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def read_baseline(file: str, places: Sequence[str]) -> Baseline:
     values = read_json_values(file, _EXPECTED)
     values = values[0] if len(values) == 1 and isinstance(values[0], list) else values
     if not values or not all(_is_report(report) for report in values):
-        raise ToolfmtError(f"{shown(file)}: no report of toolfmt; give {_EXPECTED}")
+        raise ToolfmtError(f"{shown(file)}: not a toolfmt report; give {_EXPECTED}")
     reports = [report for report in values if "error" not in report]
     unnamed = sum("path" not in report for report in reports)
     if len(places) > 1 and unnamed > 1:

@@ -276,7 +276,7 @@ def _request_input(messages_file: str | None, tools_file: str | None, request_fi
 @click.option(
     "--prefix",
     metavar="TEXT",
-    help="Response text at the end of the prompt, such as <think>. [default with --model: from its template]",
+    help="Start of the response that the prompt contains (<think>). [default with --model: from its template]",
 )
 @click.option("--chunk", type=Count(), metavar="N", help="Feed the parser N characters at a time.")
 @click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated.")
@@ -368,7 +368,7 @@ def _check_one_way(
 
 @main.command(short_help="Measure how often and how well a model calls tools.")
 @click.argument("place", metavar="[MODEL]", required=False)
-@click.option("--endpoint", metavar="URL", help="An OpenAI-compatible endpoint, up to /v1.")
+@click.option("--endpoint", metavar="URL", help="URL of an OpenAI-compatible endpoint, with /v1.")
 @click.option("--model", "model_name", metavar="NAME", help="The model's name at the endpoint.")
 @click.option(
     "--completions",
@@ -509,7 +509,7 @@ def explain(code: str | None) -> None:
     help="Whether a tool must be called, or which one.",
 )
 @click.option("--single", is_flag=True, help="Allow one call only.")
-@click.option("--prefix", metavar="TEXT", help="Response text at the end of the prompt, such as <think>.")
+@click.option("--prefix", metavar="TEXT", help="Start of the response that the prompt contains (<think>).")
 @click.option(
     "--request",
     "runtime",
@@ -525,7 +525,7 @@ def grammar(**given: Any) -> None:
     satisfy their schemas. If a schema has no grammar, an error names the tool and the argument, and the exit status
     is 2.
 
-    If the grammar rejects values that the schemas allow, a line on standard error lists them.
+    If the grammar rejects values that the schemas allow, a line on standard error names these limits.
     """
     from toolfmt.cli.grammar_command import Constraining
 

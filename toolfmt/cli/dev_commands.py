@@ -48,7 +48,7 @@ def dev() -> None:
     "--outputs",
     type=Count(),
     metavar="N",
-    help="Stop after N outputs, not after a time; same on any machine.",
+    help="Stop after N outputs instead of after a time.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of the generated outputs.")
 @click.option(
@@ -121,7 +121,7 @@ def derive(place: str, trusted: bool) -> int:
     print_text(to_text(made.format))
     outputs = f"{made.proof.outputs} kind{'' if made.proof.outputs == 1 else 's'} of output"
     limits = "".join(f"; {limit}" for limit in made.proof.limits)
-    complain(f"derived ({made.kind}), verified on {made.proof.call_sets} call sets and {outputs}{limits}")
+    complain(f"derived ({made.kind}), tested with {made.proof.call_sets} generated sets of calls and {outputs}{limits}")
     if made.known:
         complain(f"{made.known} parses these calls too, and more variants of them: prefer it")
     return 0

@@ -88,7 +88,7 @@ class Measuring:
                     measurement.add(outcome)
                     bar.update(measurement)
         except NotReached as error:
-            raise ToolfmtError(f"{self.endpoint}: {error}; look at --endpoint, and whether the server runs") from None
+            raise ToolfmtError(f"{self.endpoint}: {error}; check --endpoint, and that the server is running") from None
         except KeyboardInterrupt:
             return True
         return False

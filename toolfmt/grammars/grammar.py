@@ -107,8 +107,8 @@ def grammar(
 ) -> Grammar:
     """Return the grammar of outputs in a format with these tools.
 
-    An output that it allows is parsed in strict mode, and its arguments match the schemas of their tools. A reasoning
-    block may come first. A grammar never allows more than the schemas.
+    An output that it allows is parsed (in two variants of formats with a tolerance), and its arguments match the
+    schemas of their tools. A reasoning block may come first. A grammar never allows more than the schemas.
 
     Args:
         format: A format or its name.

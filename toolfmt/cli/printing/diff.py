@@ -86,7 +86,7 @@ def _same_sentence(same_text: bool | None, settings: str) -> str:
 def _counted(differences: Differences) -> str:
     answers = f"{len(differences.changes)} {'result differs' if len(differences.changes) == 1 else 'results differ'}"
     went = len(differences.removed)
-    return f"{answers}, {went} {'finding' if went == 1 else 'findings'} went, {len(differences.added)} came"
+    return f"{answers}, {went} {'finding' if went == 1 else 'findings'} removed, {len(differences.added)} added"
 
 
 def _changes(changes: Iterable[ReportChange]) -> Group:

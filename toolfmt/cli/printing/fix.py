@@ -35,7 +35,9 @@ def _diff(fixed: Fixed) -> Text:
 def _summary(fixed_model: FixedModel) -> Iterator[Text | Group]:
     yield Text(_fixed_sentence(fixed_model), "bold green" if fixed_model.fixed else "bold")
     now = fixed_model.report.verdict.tools
-    yield Text(f"Its verdict is {now}{'' if now == fixed_model.before else f', before it was {fixed_model.before}'}.")
+    yield Text(
+        f"Verdict of the copy: {now}{'' if now == fixed_model.before else f' (original: {fixed_model.before})'}."
+    )
     notes = {note.key for note in fixed_model.report.notes}
     remaining = [one for one in fixed_model.not_fixed if one.key not in notes]
     if remaining:

@@ -38,7 +38,7 @@ _NARROWEST_ADVICE = 30
 _COMMAND = re.compile(r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)")
 _LONGEST = 240
 """Maximum number of characters of a sentence on a terminal. Pipes and `full` get all of them."""
-_WORDS = {"no": "missing", "error": "rejected"}
+_WORDS = {"no": "dropped", "error": "rejected"}
 _LOST_LATER = "rendered for a question, dropped after a tool result"
 _NO_FORMAT = "unknown: no parser is known to parse the calls"
 _NOT_SEEN = "derived from how the template renders past calls, not from model output"
@@ -133,7 +133,7 @@ def _calls(report: Report) -> str:
     forms = [f"{form}s" for form in ("object", "string") if able[f"arguments_{form}"].answer == "yes"]
     contents = [content for content in ("null", "empty") if able[f"content_{content}"].answer == "yes"]
     arguments = f"arguments as {' or '.join(forms)}" if forms else "arguments changed in every form"
-    return f"accepts {several}, {arguments}, and content {' or '.join(contents) or 'neither null nor empty'}"
+    return f"{several}; {arguments}; content {' or '.join(contents) or 'neither null nor empty'}"
 
 
 def _results(report: Report) -> str:

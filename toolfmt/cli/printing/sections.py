@@ -182,7 +182,7 @@ def _turns(report: Report) -> dict[str, str]:
         )
     for condition in () if stability is None else stability.conditions:
         facts[_condition(condition).partition(" (")[0]] = (
-            f"{int(condition.share * 100)} % of the prompt is reused over two more requests"
+            f"the next two requests reuse {int(condition.share * 100)} % of the prompt"
         )
     return facts
 

@@ -24,8 +24,8 @@ def stops(report: Report) -> list[tuple[list[str], str]]:
     if not others:
         unknown = report.sections.details.get("stop")
         follows = visible(unknown.excerpts[0]) if unknown is not None and unknown.excerpts else ""
-        more = f", but {follows} follows it" if follows else ""
-        return [(of_calls, f"after a call; what ends a response is unknown{more}")]
+        more = f"; the next turn starts with {follows}" if follows else ""
+        return [(of_calls, f"after a call; how a response ends is unknown{more}")]
     return [(others, "after a response"), (of_calls, "after a call")]
 
 

@@ -203,7 +203,7 @@ def unknown(selector: str, kind: str = "finding") -> UnknownCode:
     codes |= {one: code(check) for one, check in _by_key().items()}
     near = difflib.get_close_matches(selector.lower(), codes, n=3)
     hint = f"did you mean {' or '.join(dict.fromkeys(codes[one] for one in near))}? " if near else ""
-    return UnknownCode(f"no {kind} is called {selector!r}; {hint}`toolfmt explain` lists them")
+    return UnknownCode(f"no {kind} is called {selector!r}; {hint}`toolfmt explain` lists the findings")
 
 
 def _keys(check: ModuleType) -> frozenset[FindingKey]:

@@ -63,10 +63,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         lacking = f"{listed(along)} {'is' if len(along) == 1 else 'are'}" if along else ""
         needed = "tools are" if works else "a system message is" if instructed else lacking
         when = " with tools" if named else f" unless {needed} given" if needed else ""
-        advice = f"Pass {listed(along)} with every request" if along else "Pass what the error message asks for"
+        missing = listed(along) if along else "tools" if works else ""
+        other = f"Pass {missing} with every request, or use another template." if missing else "Use another template."
         yield Diagnostic(
             f"The template rejects a single user message{when}: {thrown(prompt).sentence}.",
-            SEND_TEXT_PARTS if takes_parts else _INSTRUCT if instructed else f"{advice}, or use another template.",
+            SEND_TEXT_PARTS if takes_parts else _INSTRUCT if instructed else other,
             prompt.line,
             severity,
             fixed_by,

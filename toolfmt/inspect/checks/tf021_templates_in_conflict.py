@@ -63,8 +63,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             )
     if len(choices) < 2 and with_tools is not None and without is not None and not same_text(with_tools, without):
         yield Diagnostic(
-            f"With tools the template {with_tools.name} of {with_tools.origin} is used, without tools "
-            f"{without.name}. Some runtimes know only one of them.",
+            f"{with_tools.origin} has a template '{with_tools.name}' for requests with tools and '{without.name}' for "
+            "others. Some runtimes read only one of them.",
             f"If the runtime knows only one template, give it {with_tools.name}.",
         )
     if with_tools is not None and without is None:
@@ -95,7 +95,7 @@ def _fix(facts: Facts, choices: list[tuple[TemplateSource, list[str]]]) -> str:
     first = choices[0][0]
     better = None if facts.shows_tools else next((one for one, _ in choices[1:] if _shows_tools(facts, one)), None)
     if better is None:
-        return f"Use the template of {_label(first)} everywhere: copy it to the other files, or remove theirs."
+        return f"Use the template of {_label(first)} everywhere: copy it to the other files, or remove the others."
     return (
         f"Put the template of {_label(better)} into every place: it shows the model its tools, that of {_label(first)} "
         "does not."

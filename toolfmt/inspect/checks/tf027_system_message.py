@@ -84,7 +84,7 @@ def _after_result(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["system"]
     if answer.outcome == "lost-later":
         yield Diagnostic(
-            "The system message is dropped after a tool result.",
+            "If the last message is a tool result, the system message at the start is dropped.",
             give_instructions(facts),
             _dropped_at(facts) or answer.line,
             outcome="system-message-lost-after-result",

@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if not answers:
         return
     first = next(iter(answers.values()))
-    turns = listed(_WHAT[name] for name in answers)
+    turns = listed((_WHAT[name] for name in answers), "or")
     yield Diagnostic(
         f"The template does not support {turns}: {first.evidence}.",
         _fix(set(answers)),

@@ -11,11 +11,11 @@ Affected runtimes: every runtime that renders this template.
 
 Example:
 
-    {{ '<|im_start|>assistant\\n' }}{{ message.tool_calls | tojson }}
+    {{ '<|im_start|>assistant\\n<tool_call>' }}{{ call.function | tojson }}{{ '</tool_call>' }}
 
 Fix: write the end marker in the line that the finding names.
 
-    {{ '<|im_start|>assistant\\n' }}{{ message.tool_calls | tojson }}{{ '<|im_end|>\\n' }}
+    {{ '<|im_start|>assistant\\n<tool_call>' }}{{ call.function | tojson }}{{ '</tool_call><|im_end|>\\n' }}
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The template contains characters that an editor does not show, or that change the order of the displayed text.
 
-What it checks: the rendered prompts and the source of the template.
+What it checks: the source of the template, and the prompts of a short conversation with and without tools.
 
-- `invisible-character`: an invisible character reaches the prompt. It is a byte order mark at the start of the file
+- `invisible-character`: an invisible character is in these prompts. It is a byte order mark at the start of the file
   (some editors save one), or a zero-width or no-break space from copied text.
-- `invisible-character-unused`: such a character is in a part of the template that no probe has printed.
+- `invisible-character-unused`: such a character is in the source but not in these prompts.
 - `unicode-tags`: characters of the block E0000 to E007F, which encode ASCII text that only a model reads.
 - `bidirectional-override`: a character such as U+202E, after which an editor shows the source in another order than
   jinja2 reads it.

@@ -120,8 +120,8 @@ def _is_python(format: ToolCallFormat | None) -> bool:
 
 
 _PARTS = {
-    "nullable": "a list of types of a parameter",
-    "additional_properties": "true or false as `additionalProperties`",
+    "nullable": "lists of types",
+    "additional_properties": "true and false in `additionalProperties`",
     "strict": "`strict`",
 }
 _PYTHON = re.compile(r"\b(?:True|False|None)\b|\['")
@@ -136,9 +136,8 @@ def _in_definitions(facts: Facts) -> Iterator[Diagnostic]:
         part for name, part in _PARTS.items() if name in answers and any(map(_PYTHON.search, answers[name].excerpts))
     ]
     if wrong:
-        come = "comes" if len(wrong) == 1 else "come"
         yield Diagnostic(
-            f"In definitions of tools {listed(wrong)} {come} out in Python's notation.",
+            f"Tool definitions are rendered with Python's notation for {listed(wrong)}.",
             "Nothing to do if the model was trained on this. Otherwise print values other than strings with `tojson`.",
             outcome="python-repr-in-definitions",
         )

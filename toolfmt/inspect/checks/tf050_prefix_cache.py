@@ -92,7 +92,7 @@ def _not_stable(facts: Facts) -> Iterator[Diagnostic]:
     reasons[0] += f" ({_beginning(first.was)} becomes {_beginning(first.becomes)})"
     yield Diagnostic(
         "The next prompt does not start with the previous prompt and its response, so a prefix cache keeps "
-        f"{_percent(stability.share)} of an example conversation: {'; '.join(reasons)}.",
+        f"{_percent(stability.share)} of an example conversation. The largest loss: {'; '.join(reasons)}.",
         _fix(first.cause),
         first.line,
         outcome="prefix-not-stable",

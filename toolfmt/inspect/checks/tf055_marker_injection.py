@@ -51,7 +51,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         when = f"{condition}, " if condition else ""
         proof = f"; {when}the question '{quote(text)}' renders to the same prompt as a question followed by a response"
     yield Diagnostic(
-        f"Markers in {where} reach the prompt unchanged ({shown.evidence}){proof}.",
+        f"In {where}, {shown.evidence}{proof}.",
         "Neutralize or reject untrusted text that contains the template's markers.",
         shown.line,
     )

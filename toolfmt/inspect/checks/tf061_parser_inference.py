@@ -5,8 +5,8 @@ What it checks: the parser that each runtime chooses for this template, against 
 - `wrong-parser-inferred`: the parser does not read these calls. It is an error if mlx-lm does not have a parser for
   them, and a warning if it has a parser that can be named. It is a note if only mlx-swift-lm is wrong: its code was
   read, not run.
-- `parser-not-inferred`: mlx-lm has a parser for these calls and does not detect it. Of 388 real templates that describe
-  tools, it does not detect a parser for 123.
+- `parser-not-inferred`: mlx-lm has a parser for these calls and does not detect it. Of 381 real templates that render
+  calls, it does not detect a parser for 123.
 - `no-parser-anywhere`: vLLM, SGLang, mlx-lm and mlx-swift-lm do not have a parser for the format. It is not confirmed
   that llama.cpp derives a parser from the template.
 
@@ -88,7 +88,7 @@ def _wrong(facts: Facts) -> Iterator[Diagnostic]:
 def _takes(facts: Facts, support: RuntimeSupport) -> str:
     assert support.parser is not None
     what = misread(facts, support.runtime, support.parser)
-    return f"{support.runtime} takes {support.parser}" + (f", which {what}" if what else "")
+    return f"{support.runtime} selects {support.parser}" + (f", which {what}" if what else "")
 
 
 def _by_name(facts: Facts, wrong: list[RuntimeSupport]) -> str | None:

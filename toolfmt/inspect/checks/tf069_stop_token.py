@@ -26,7 +26,7 @@ with a template that ends turns with `<|im_end|>`.
 
 Fix: correct `eos_token` in tokenizer_config.json and `eos_token_id` in generation_config.json and config.json. If the
 model does not have the token, use the model's own template. For calls, you can instead send the token as a stop string
-in each request, as the report's line "stop at" shows.
+in each request, as the report's row `stop strings` shows.
 
     "eos_token": "<|im_end|>"
 """

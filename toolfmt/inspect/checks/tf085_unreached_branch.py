@@ -93,7 +93,10 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, serious: 
     true = {
         line for line in lines if all(template.watch.always_true(one) for one in every if one.line == line)
     } - rejected
-    how = {**dict.fromkeys(rejected, ": every probe was rejected there"), **dict.fromkeys(true, ": always true")}
+    how = {
+        **dict.fromkeys(rejected, ": every test conversation was rejected there"),
+        **dict.fromkeys(true, ": always true"),
+    }
     partly_tested_lines = {
         line
         for line in lines
@@ -104,7 +107,7 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, serious: 
         [shown[line] for line in lines if (line in partly_tested_lines) == part] for part in (False, True)
     )
     what = "one branch" if len(unreached) == 1 else f"{len(unreached)} branches"
-    sentences = [f"No probe reached {what}: {listed_first(unreached, _MOST_LINES)}."] if unreached else []
+    sentences = [f"No test conversation reached {what}: {listed_first(unreached, _MOST_LINES)}."] if unreached else []
     if partly_tested:
         sentences.append(
             f"Some operands of `and` or `or` were not tested both ways: {listed_first(partly_tested, _MOST_LINES)}."

@@ -36,7 +36,7 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
     by_prompt = [finding for finding in fixed if finding.fixed_by == "prompt"]
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
     if by_render:
-        prompt = f" `--strategy prompt` also fixes {_codes(by_prompt)}." if by_prompt else ""
+        prompt = f" {_codes(by_prompt)}: fixed only with `--strategy prompt`." if by_prompt else ""
         return Verdict(
             "adapted",
             "Tool calling works if messages are normalized first; `toolfmt render` does this. "

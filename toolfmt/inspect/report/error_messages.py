@@ -25,16 +25,22 @@ Names that could end the quotation do not match.
 _MESSAGES = (
     ("TypeError: Object of type Undefined is not JSON serializable", "a key is undefined"),
     ("RecursionError: maximum recursion depth exceeded", "infinite recursion"),
-    ("TypeError: can only concatenate str", "it concatenates a string and another type"),
-    ("TypeError: unsupported operand type", "it combines incompatible types"),
-    ("TypeError: argument of type 'NoneType' is not", "it searches in null"),
-    ("TypeError: object of type 'NoneType' has no len()", "it calls `length` on null"),
-    ("TypeError: Can only get item pairs from a mapping", "it expects an object"),
+    ("TypeError: can only concatenate str", "the template concatenates a string and another type"),
+    ("TypeError: unsupported operand type", "the template combines incompatible types"),
+    ("TypeError: argument of type 'NoneType' is not", "the template searches in null"),
+    ("TypeError: object of type 'NoneType' has no len()", "the template calls `length` on null"),
+    ("TypeError: Can only get item pairs from a mapping", "the template expects an object"),
 )
 """How engine errors start, and their meaning."""
 _KINDS = (
-    (re.compile(r"TypeError: [\w.() ]{0,80}must be str, not \w{1,80}"), "it concatenates a string and another type"),
-    (re.compile(r"TypeError: '[\w.]{1,80}' object is not iterable"), "it iterates over something that is not a list"),
+    (
+        re.compile(r"TypeError: [\w.() ]{0,80}must be str, not \w{1,80}"),
+        "the template concatenates a string and another type",
+    ),
+    (
+        re.compile(r"TypeError: '[\w.]{1,80}' object is not iterable"),
+        "the template iterates over something that is not a list",
+    ),
 )
 """The same for errors that start with a type."""
 

@@ -204,7 +204,7 @@ class DerivedFormat:
     def proof(self) -> str:
         """The extent of the verification, as a clause."""
         outputs = f"{self.outputs} kind{'' if self.outputs == 1 else 's'} of output"
-        return f"verified on {self.call_sets} call sets and {outputs}"
+        return f"tested with {self.call_sets} generated sets of calls and {outputs}"
 
     def to_dict(self) -> dict[str, Any]:
         return {

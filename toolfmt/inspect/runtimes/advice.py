@@ -162,7 +162,7 @@ def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]
     request_note = f" and requests {format.name} calls" if format is not None and _is_guess(facts) else ""
     remark = (
         f"{_NOT_SHOWN}; this command describes them in the system prompt{request_note}; "
-        "send what it prints, without tools="
+        "send the printed request, which has no `tools`"
     )
     made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
     if format is None:

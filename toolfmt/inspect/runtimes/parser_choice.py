@@ -113,7 +113,7 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
         calls, how = MISREADS.get((runtime, name), ("", ""))
         if how and re.search(calls, shown):
             return ParserChoice(why_not=f"{name} misreads these calls: it {how}")
-    return ParserChoice(why_not=f"{lacking} read{'' if len(general) > 1 else 's'} none of these calls")
+    return ParserChoice(why_not=f"its parser{'s' if len(general) > 1 else ''} {lacking} cannot parse these calls")
 
 
 def chosen(facts: Facts, runtime: str) -> ParserChoice:

@@ -30,9 +30,9 @@ _REMARKS: Mapping[tuple[str, str], str] = {
     (
         VLLM,
         "deepseek_r1",
-    ): f"prefer it to qwen3 and glm45, which treat a {_CALL_IN_REASONING} in the reasoning as a real call",
-    (VLLM, "glm45"): f"it treats a {_CALL_IN_REASONING} in the reasoning as a real call",
-    (SGLANG, "qwen3"): f"in a stream, it treats a {_CALL_IN_REASONING} in the reasoning as a real call",
+    ): f"do not use its parsers qwen3 and glm45, which treat a {_CALL_IN_REASONING} in the reasoning as a real call",
+    (VLLM, "glm45"): f"its parser treats a {_CALL_IN_REASONING} in the reasoning as a real call",
+    (SGLANG, "qwen3"): f"in a stream, its parser treats a {_CALL_IN_REASONING} in the reasoning as a real call",
 }
 """Remarks if calls, and so tool calls inside reasoning, have this start marker.
 

@@ -77,8 +77,8 @@ def _limit(renders: Renders) -> str:
         limits = f"; {tested}, but not {_lines_of(unmet)}"
     if others:
         what = f"{len(others)} {'other ' if unmet else ''}condition{'s' if len(others) > 1 else ''}"
-        what += " (each part of `and` and `or` counts)"
-        limits += f"; {what} had only one outcome in the tests, in {_lines_of(others)}"
+        were = "were" if len(others) > 1 else "was"
+        limits += f"; not fully tested: {what} {were} always true or always false, in {_lines_of(others)}"
     return limits
 
 

@@ -49,7 +49,7 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
         return _in_other_forms(renders)
     if found is None:
         line = _line(renders, user(), TOOLS, offset)
-        what = "the template adds with tools: '{}'"
+        what = "if tools are given, the template adds: '{}'"
         return Answer("no", what, line, excerpts=(quote(escaped(with_tools), 200),))
     own_text = _own_text(renders, prompt, found[0])
     line = _line(renders, user(), None, found.start())
@@ -65,7 +65,7 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
         words += "; without a system message, it also writes '{}'"
         excerpts.append(quote(escaped(more[0]), 200))
     if with_tools and with_tools not in prompt:
-        words += ", and with tools: '{}'"
+        words += "; if tools are given, also '{}'"
         excerpts.append(quote(escaped(with_tools), 200))
     return Answer("no", words, line, "stays" if kept else "", tuple(excerpts))
 

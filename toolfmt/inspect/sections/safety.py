@@ -62,7 +62,7 @@ _MOST_LINES = 8
 """Maximum number of lines that are tested for the deciding one; the template is recompiled for each."""
 _MOST_SHOWN = 4
 _ALONE = "a lone question"
-_ANSWER = "an assistant message before the last question"
+_ANSWER = "an earlier assistant message"
 
 
 def safety(facts: Facts) -> dict[str, Answer]:
@@ -208,7 +208,7 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
     if not found:
         trimmed = [role for role, carrier in talks if role in PLACES.values() and is_trimmed(renders, carrier)]
         but = f", except that leading and trailing whitespace of {listed(trimmed, 'or')} is removed" if trimmed else ""
-        return Answer("yes", f"no tested text changes a question or a tool result{but}")
+        return Answer("yes", f"questions and tool results are rendered unchanged, whatever they contain{but}")
     found.sort(key=lambda change: change.harm)
     worst, *others = found
     line = _line_of_change(renders, worst)
@@ -270,7 +270,7 @@ def _with_limits(renders: Renders, change: _Change, tested: Sequence[TestedText]
         messages = [message | new if message is cut else message for message in change.messages]
         return renders.template.watch.apart(lambda: renders.anew().given(variables).text(messages, change.tools))
 
-    if words.endswith("loses the text after it"):
+    if words.endswith("loses its text after that string"):
         ends = (one.text for one in tested if one.text != change.tested.text)
         kept = (
             end
@@ -354,7 +354,7 @@ def _difference(what: str, held: tuple[str, ...], prompt: str | TemplateError, t
     lost = _BEGIN not in prompt or _END not in prompt
     if lost and text.startswith(_BEGIN):
         side = "before" if _BEGIN not in prompt else "after"
-        return Answer("no", f"{what} loses the text {side} it", excerpts=held)
+        return Answer("no", f"{what} loses its text {side} that string", excerpts=held)
     how = "loses a part" if lost else "is changed"
     return Answer("no", f"{what} {how}: '{{}}'", excerpts=(*held, shown))
 

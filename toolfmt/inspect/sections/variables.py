@@ -199,7 +199,7 @@ class _Seeing:
             fails = f"makes the template fail{where or (' without tools' if first else '')}: {{}}"
             if first is None:
                 return Effect("fails", fails, (failed.clause,), error=failed)
-            return replace(_appended(first, f"; {fails}", failed.clause), error=failed)
+            return replace(_appended(first, f"; it {fails}", failed.clause), error=failed)
         if first is not None and reasoning:
             first = replace(_appended(first, f", and {_REASONING[reasoning]}"), reasoning=reasoning)
         written = self._written(base, varied) if first and isinstance(value.value, str) else ""

@@ -139,9 +139,9 @@ def results_unmatched(probe: TurnProbe) -> Answer:
         return nothing
     bare = [_left_out(_left_out(one, "name"), "tool_call_id") for one in probe.history()]
     other = [one | {"tool_call_id": _NO_ID} if one["role"] == "tool" else one for one in bare]
-    without = "a result with neither name nor id"
+    without = "a result with neither name nor tool_call_id"
     if (probe.answered or probe.shape).ids != "none":
-        without += ", whose call has an id,"
+        without += " (its call has an id)"
     for what, made in ((without, bare), ("a result whose id no call has", other)):
         prompt = probe.ask(made)
         if isinstance(prompt, TemplateError):
@@ -210,7 +210,7 @@ def _unless_after_an_earlier_call(probe: TurnProbe) -> str:
     if SECOND_RESULT in f"{probe.ask([*history, *reply(probe.shape)[-1:], again, *orphan])}":
         return " if the conversation contains no call at all"
     if SECOND_RESULT in f"{probe.ask([*history, again, *orphan])}":
-        return ", unless there is no response between it and an earlier call"
+        return ", unless it comes after an earlier call with no response in between"
     return ""
 
 
