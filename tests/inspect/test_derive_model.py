@@ -80,7 +80,8 @@ def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
     assert "no-known-format" not in {label(finding) for finding in report.findings}
     assert [note.severity for note in report.notes if label(note) == "format-derived"] == ["note"]
     printed = " ".join(report_text(report, 200, False, full=False, notes=False, whole=True).split())
-    proof = f"tested with {decided.derived.call_sets} generated sets of calls and {decided.derived.outputs} kinds of output"
+    proof = f"tested with {decided.derived.call_sets} generated sets of calls and "
+    proof += f"{decided.derived.outputs} kinds of output"
     assert (
         f"format derived (tags), {proof}; derived from how the template renders past calls, not from model output"
         in printed

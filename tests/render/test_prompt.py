@@ -629,6 +629,8 @@ def test_the_clock_is_now_unless_it_is_named(tmp_path: Path) -> None:
         ([], "messages is an empty list; give at least one message"),
         ([USER, "hello"], "messages[1] must be an object, not a string"),
         ([{"content": "hello"}], 'messages[0]: "role" must be a string, not null'),
+        ([{"role": "user", "contents": "hello"}], 'messages[0]: a message of the role user has no "content"'),
+        ([USER, {"role": "tool", "name": "f"}], 'messages[1]: a message of the role tool has no "content"'),
         (
             [USER, {**USER, "content": 5}],
             'messages[1]: "content" must be a string, a list of parts or null, not a number',

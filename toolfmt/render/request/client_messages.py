@@ -136,6 +136,8 @@ class _Reader:
     def _read_content(self, message: dict[str, Any], role: str, where: str) -> bool:
         """Sort the content. Return False if the message consisted only of results, which are already added."""
         content = message.get("content")
+        if role != "assistant" and "content" not in message:
+            raise BadMessages(f'{where}: a message of the role {role} has no "content"')
         if content is None or isinstance(content, str):
             return True
         if not isinstance(content, (list, tuple)):
