@@ -124,7 +124,8 @@ def _format(report: Report) -> list[tuple[str, Text]]:
         return [("format", Text(_NO_FORMAT))]
     proofs = [evidence for evidence in decided.evidence if evidence.source == decided.confidence]
     proof = proofs[0].at_a_glance if proofs else "the default, without evidence"
-    return [("format", Text(f"{visible(decided.name)}: {visible(proof)}"))]
+    how = " is declared" if decided.confidence == "declared" else ""
+    return [("format", Text(f"{visible(decided.name)}{how}: {visible(proof)}"))]
 
 
 def _calls(report: Report) -> str:

@@ -293,7 +293,7 @@ def _only_name(formats: Sequence[ToolCallFormat]) -> str | None:
 
 def _declares(declared: Declaration) -> str:
     names = listed((format.name for format in declared.formats), "or")
-    return f"declared in {declared.source}: {declared.value!r}, " + (
+    return f"{declared.source} is {declared.value!r}, " + (
         f"which means {names}" if names else "which no format is called"
     )
 
