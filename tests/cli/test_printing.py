@@ -311,7 +311,7 @@ def test_in_full_every_answer_of_every_chapter_is_there() -> None:
     for words in (
         "enable_thinking default true; the answer begins with an empty block (line 3)",
         "documents no effect in the tests",
-        "a result follows only the first 50 of 100 characters stay the same: <think> becomes <call> (line 30)",
+        "a result follows only the first 50 of 100 characters stay the same; then '<think>' becomes '<call>' (line 30)",
         "an answer all 9 characters of the previous prompt stay the same",
         "for having tools at all 90 tokens dear 200 tokens cheap 22 tokens",
         "<call> 1 token: <call>; a special token, dropped unless skip_special_tokens=False",

@@ -367,7 +367,7 @@ def test_enum_values_and_defaults_that_are_not_strings_are_tested_too() -> None:
 def test_a_part_that_only_list_items_have_is_reported_as_such() -> None:  # Gemma 4 prints every key of list items
     report = after("{% for p in f.parameters.properties.values() %}{{ p.type }} {{ p.get('items') }}{% endfor %}")
     definitions = report.sections.definitions
-    assert definitions["pattern"].evidence == "for a parameter it is not in the prompt; for list items it is shown"
+    assert definitions["pattern"].evidence == "in a parameter: it is not in the prompt; in list items: shown"
     assert definitions["any_of"].evidence == (
         "for a parameter changing it does not change the prompt; for list items it is shown"
     )

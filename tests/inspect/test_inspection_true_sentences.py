@@ -157,8 +157,7 @@ def test_a_string_that_is_only_read_generously_does_not_come_out_right() -> None
     assert report(STRING_SPLICED).format.name == "gemma4"
     assert report(STRING_SPLICED).capabilities["arguments_object"].answer == "yes"
     assert evidence(STRING_SPLICED, "arguments_string").startswith(
-        "no: a call with one string argument is not rendered in the syntax of the format: "
-        '<|tool_call>call:find_qplace{"place"'
+        'no: the call is not rendered in the format\'s syntax: <|tool_call>call:find_qplace{"place"'
     )
     assert "string-rejected" in codes(STRING_SPLICED)
 
@@ -931,7 +930,7 @@ def test_a_condition_that_was_always_true_is_reported_as_such() -> None:  # Apri
 def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  # Ministral 3b
     needing = "{{ bos_token + '' }}" + PLAIN + "{{ eos_token }}"
     (advice, _) = report(needing).sections.advice
-    assert advice.text == """toolfmt render DIR --request FILE --var bos_token='"…"' --output messages"""
+    assert advice.text == """toolfmt render DIR --request FILE --var bos_token='"BOS_TOKEN"' --output messages"""
 
 
 def test_the_verdict_does_not_call_misprinted_arguments_rejected() -> None:  # Apriel 1.5

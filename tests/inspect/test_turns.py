@@ -431,7 +431,7 @@ AFTER_RESULT = changed(
         ("text next to a call is dropped once a response without a call follows", "lost-later",
          "Text next to a call is dropped once a response without a call follows.",
          changed(CONTENT, "{{ m.content or '' if not (m.tool_calls and " + ANSWERED + ") }}")),
-        ("text next to a call is dropped", "dropped", "Text next to a call is dropped: ", LATE),
+        ("text next to a call is dropped", "dropped", "Text next to a call is dropped; the prompt has only: ", LATE),
     ],
 )  # fmt: skip
 def test_text_next_to_a_call_is_followed_into_later_turns(words: str, how: str, finding: str, template: str) -> None:

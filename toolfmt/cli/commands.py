@@ -443,8 +443,8 @@ def measure(**given: Any) -> int:
     The model is served by an --endpoint, or is a MODEL directory that runs here (with mlx-lm or transformers).
     Questions name a tool (direct), describe a need (neutral), or need no tool (no-tool). Every
     combination is tested: the wording, how tools are passed (template, prompt), and tool_choice (left-out, auto,
-    required). Use --prompt, --strategy and --tool-choice to test fewer. With --endpoint, MODEL only
-    provides the tool-call format and the text that describes the tools in the system prompt.
+    required). Use --prompt, --strategy and --tool-choice to test fewer. With --endpoint, MODEL does
+    not run; it provides the tool-call format and the text that describes the tools in the system prompt.
 
     If it is interrupted, it prints what was measured so far.
 

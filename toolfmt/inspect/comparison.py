@@ -279,13 +279,19 @@ def _costs(report: Report) -> dict[str, Any]:
     return values
 
 
+_DETECTED: Mapping[bool | None, str] = {True: "right", False: "wrong", None: "none"}
+
+
 def _runtimes(report: Report) -> dict[str, Any]:
     """Return the results for other engines and runtimes."""
     portability = report.sections.portability
     values: dict[str, Any] = {}
     if portability is not None:
         values[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
-    values |= {f"runtime_support.{one.runtime}": {"right": one.right} for one in report.sections.runtime_support}
+    values |= {
+        f"runtime_support.{one.runtime}": {"detected parser": _DETECTED[one.right]}
+        for one in report.sections.runtime_support
+    }
     return values | {f"runtimes.{one.runtime}": _placeless(one, report.path) for one in report.sections.advice}
 
 

@@ -16,7 +16,7 @@ from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, InspectionOptions
 from toolfmt.inspect.format.best_reading import ReadBack
 from toolfmt.inspect.format.decision import FormatResolution, decide, declarations
-from toolfmt.inspect.format.read_back import call_sets, render_calls, try_calls
+from toolfmt.inspect.format.read_back import SINGLE_CALL, call_sets, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
 from toolfmt.inspect.probe.conversations import PLACEHOLDERS, SINGLE, TOOLS, conversation, reply, user
 from toolfmt.inspect.probe.generation_effects import generation_effects
@@ -242,8 +242,8 @@ def _first_wrong(renders: Renders, best: ReadBack, shape: TurnShape) -> Answer |
         if kind in exact and not (trial.exact and set(trial.tolerated) <= exact[kind]):
             region, _ = render_calls(renders, shape, calls)
             # A call that needs tolerances is not what the model was trained to write.
-            how = "is not rendered in the syntax of the format" if trial.exact else "is parsed back as a different call"
-            what = f"a call with {kind} {how}"
+            how = "is not rendered in the format's syntax" if trial.exact else "is parsed back as a different call"
+            what = f"{'the call' if kind == SINGLE_CALL else f'a call with {kind}'} {how}"
             if isinstance(region, TemplateError):
                 return Answer("no", what, None, "not-read-back", error=thrown(region))
             return Answer("no", what, None, "not-read-back", (quote(region.text),))

@@ -18,8 +18,8 @@ from toolfmt.formats import Call, ToolCallFormat, get, write
 from toolfmt.formats.response_template import described
 
 LIMITS = {
-    "closer_in_value": "a value that holds the text which ends a call",
-    "closer_behind_bracket": "a value that contains the text that ends a call, right after a bracket",
+    "closer_in_value": "a value that contains the end marker of a call",
+    "closer_behind_bracket": "a value that contains this end marker directly after } or ]",
     "opener_in_text": "a string that mentions the start marker of a call",
     "quoted_call": "a call that a sentence quotes between backticks",
     "second_frame": "a second list of calls in one output",
@@ -27,7 +27,7 @@ LIMITS = {
     "odd_keys": "a key that is not a word",
     "untyped_values": "arguments that are not strings, if the tools are not passed",
     "string_or_number": "text that looks like a number, where the schema allows a string or a number",
-    "cut_answer": "an output that ends within a call: an error, or a call that was never written",
+    "cut_answer": "an output truncated within a call: an error, or a call that the model did not write",
 }
 """What the template of a format may parse wrongly, by name: the text or call is lost, changed, or raises an error."""
 

@@ -134,13 +134,14 @@ def _calls(report: Report) -> str:
     forms = [f"{form}s" for form in ("object", "string") if able[f"arguments_{form}"].answer == "yes"]
     contents = [content for content in ("null", "empty") if able[f"content_{content}"].answer == "yes"]
     arguments = f"arguments as {' or '.join(forms)}" if forms else "arguments changed in every form"
-    return f"{several}; {arguments}; content {' or '.join(contents) or 'neither null nor empty'}"
+    content = f"content may be {' or '.join(contents)}" if contents else "content must not be null or empty"
+    return f"{several}; {arguments}; {content}"
 
 
 def _results(report: Report) -> str:
     paired = report.sections.details.get("ids_paired")
-    ids = "with" if paired is not None and paired.answer == "yes" else "without"
-    return f"rendered {ids} the ids of their calls"
+    linked = "linked" if paired is not None and paired.answer == "yes" else "not linked"
+    return f"in the prompt; {linked} to their calls by id"
 
 
 def _reasoning(report: Report) -> str:

@@ -175,14 +175,14 @@ def _turns(report: Report) -> dict[str, str]:
     for turn in turns:
         where = "" if turn.line is None else f" (line {turn.line})"
         facts[turn.name] = (
-            f"only the first {turn.kept:,} of {turn.length:,} characters stay the same: "
-            f"{turn.was} becomes {turn.becomes}{where}"
+            f"only the first {turn.kept:,} of {turn.length:,} characters stay the same; "
+            f"then '{turn.was}' becomes '{turn.becomes}'{where}"
             if turn.kept < turn.length
             else f"all {turn.length:,} characters of the previous prompt stay the same"
         )
     for condition in () if stability is None else stability.conditions:
         facts[_condition(condition).partition(" (")[0]] = (
-            f"the next two requests reuse {int(condition.share * 100)} % of the prompt"
+            f"{int(condition.share * 100)} % of the prompt is reused (measured on two follow-up requests)"
         )
     return facts
 

@@ -67,7 +67,7 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
         rejected = outcome == "rejected"
         if rejected and detail in by_definition:
             continue  # the tool itself is rejected, which TF041 reports
-        what = "are rejected" if rejected else f"are not parsed back exactly as {best.format.name}"
+        what = "are rejected" if rejected else f"are not recovered exactly by the {best.format.name} parser"
         render_note = "; `toolfmt render` writes them into the content" if rejected else ""
         yield Diagnostic(
             f"Calls with {listed(trial.kind for trial in trials)} {what}: {'; '.join(filter(None, (detail, beyond)))}.",

@@ -71,15 +71,13 @@ def _limit(renders: Renders) -> str:
     coverage = renders.template.watch
     unmet, number = untested(coverage)
     others = [one for one in coverage.conditions if not one.loop and one not in unmet and len(coverage.met(one)) < 2]
-    limits = ""
+    parts = []
     if unmet:
-        tested = f"{number - len(unmet)} of {number} conditions on message text were tested with both outcomes"
-        limits = f"; {tested}, but not {_lines_of(unmet)}"
+        parts.append(f"{len(unmet)} of {number} conditions on message text ({_lines_of(unmet)})")
     if others:
         what = f"{len(others)} {'other ' if unmet else ''}condition{'s' if len(others) > 1 else ''}"
-        were = "were" if len(others) > 1 else "was"
-        limits += f"; not fully tested: {what} {were} always true or always false, in {_lines_of(others)}"
-    return limits
+        parts.append(f"{what} ({_lines_of(others)})")
+    return f"; not tested as both true and false: {listed(parts)}" if parts else ""
 
 
 def _lines_of(conditions: Sequence[Condition]) -> str:

@@ -323,7 +323,7 @@ def _elsewhere(template: DefinitionProbe, part: str, answer: Answer) -> Answer:
     shown = [where for where, within in _WITHIN.items() if _ANYWHERE[part](within)(template, "").answer == "yes"]
     if not shown:
         return answer
-    return replace(answer, words=f"for a parameter {answer.words}; for {listed(shown)} it is shown", outcome="in-part")
+    return replace(answer, words=f"in a parameter: {answer.words}; in {listed(shown)}: shown", outcome="in-part")
 
 
 def _nullable(template: DefinitionProbe, plain: str) -> Answer:

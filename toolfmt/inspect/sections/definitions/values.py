@@ -14,7 +14,7 @@ ENUMS: tuple[tuple[str, dict[str, Any], Sequence[Any]], ...] = (
     ('parameters of the type ["string", "null"]', {"type": ["string", "null"], "enum": list(ENUM)}, ENUM),
     ("parameters without a type", {"enum": list(ENUM)}, ENUM),
     ("list items", {"type": "array", "items": {"type": "string", "enum": list(ENUM)}}, ENUM),
-    ("`const`", {"type": "string", "const": ENUM[0]}, ENUM[:1]),
+    ("parameters with `const`", {"type": "string", "const": ENUM[0]}, ENUM[:1]),
 )
 """Schemas with allowed values, other than a string with `enum`: the name in the report, the schema, the values."""
 DEFAULTS: dict[str, dict[str, Any]] = {
