@@ -368,9 +368,8 @@ def test_a_part_that_only_list_items_have_is_reported_as_such() -> None:  # Gemm
     report = after("{% for p in f.parameters.properties.values() %}{{ p.type }} {{ p.get('items') }}{% endfor %}")
     definitions = report.sections.definitions
     assert definitions["pattern"].evidence == "in a parameter: it is not in the prompt; in list items: shown"
-    assert definitions["any_of"].evidence == (
-        "for a parameter changing it does not change the prompt; for list items it is shown"
-    )
+    unchanged = "changing it does not change the prompt"
+    assert definitions["any_of"].evidence == f"in a parameter: {unchanged}; in list items: shown"
     (finding,) = (one for one in report.findings if one.code == "TF040")
     assert "the types in `anyOf` of parameters" in finding.message
     raising = after(
