@@ -95,7 +95,6 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
         *abilities,
         "prefix",
         "minor",
-        "samples",
         "more",
     ]
     listed = {tuple(line.split()[:2]) for line in text.splitlines() if " TF0" in line}
@@ -108,7 +107,7 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
     rest = " ".join(text.partition("  minor ")[2].split())
     assert rest.startswith(
         "content parts lost (TF037), generation prompt changes later (TF050), marker injection (TF055); "
-        "show with --full samples "
+        "show with --full more "
     )
     for sentence in (
         "one per turn; arguments as objects; content may be empty",
@@ -461,13 +460,13 @@ def test_recorded_answers_take_what_one_answer_takes(tmp_path: Path) -> None:
         ("[" + "1" * 5000 + "]", "JSON that cannot be read (an integer of more than 4300 digits); "),
         ("[1]", "not a JSON object with the output under 'text'"),
         ('"Hi."', "not a JSON object with the output under 'text'"),
-        ("{}", "no 'text'; --text-key names the key that has the answer"),
-        ('{"answer": "Hi."}', "no 'text', only 'answer'; --text-key names the key that has the answer"),
+        ("{}", "no 'text'; --text-key names the key that has the output"),
+        ('{"answer": "Hi."}', "no 'text', only 'answer'; --text-key names the key that has the output"),
         (
             json.dumps(dict.fromkeys(["k" * 99, *"bcdefgh"])),
             f"no 'text', only '{'k' * 40}…', 'b', 'c', 'd', 'e' and 3 m",
         ),
-        ('{"text": null}', "no text under 'text'; --text-key names the key that has the answer"),
+        ('{"text": null}', "no text under 'text'; --text-key names the key that has the output"),
         ('{"text": "Hi.", "tools": [1]}', "tools under 'tools': tools[0]: a tool definition is an object, not a num"),
         ('{"text": "Hi.", "tools": "[oops"}', "tools under 'tools': not JSON (Expecting value, column 2); "),
         ('{"text": "Hi.", "tools": "x"}', "tools under 'tools': not JSON (Expecting value, column 1); "),
@@ -494,7 +493,7 @@ def test_for_a_wrong_key_the_first_lines_are_reported_and_the_rest_counted(
     result = run("parse", "--format", "json", "--jsonl", recorded, *processes)
     assert (result.stdout.count("\n"), result.exit_code) == (1, 2)
     reported = [line.removeprefix(f"toolfmt: {recorded}:") for line in result.stderr.splitlines()]
-    skipped = "no 'text', only 'answer'; --text-key names the key that has the answer; the line is skipped"
+    skipped = "no 'text', only 'answer'; --text-key names the key that has the output; the line is skipped"
     assert reported[:20] == [f"{number}: {skipped}" for number in range(1, 21)]
     assert reported[20:] == [
         "1502: not JSON (Expecting value, column 1); the line is skipped",

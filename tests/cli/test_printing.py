@@ -99,7 +99,8 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         "variables without effect in the tests: documents",
     }
     assert section_text(FULL, "definitions").endswith(
-        "schema keywords not in the prompt: enum; rejected schemas: default; not supported: tools without parameters"
+        "schema keywords not in the prompt: enum; the template fails on these schemas: default; "
+        "not supported: tools without parameters"
     )
     assert section_text(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text next to a call")
     assert section_text(FULL, "reasoning").endswith("dropped from earlier turns")
@@ -113,7 +114,7 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_none": YES}, YES, ["no ids"]),
         ("calls", {"ids_ordinary": YES, "ids_nine": NO}, YES, []),
         ("results", {"results_reordered": NO, "results_unnamed": NO}, YES,
-         ["only if `name` is set"]),
+         ["`name` must be set"]),
         ("results", {"results_reordered": NO, "results_several": NO}, NO, []),
         ("system", {"users_in_a_row": RAISED, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
         ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, []),
@@ -161,8 +162,8 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     )
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
     assert section_text(replace(FULL, sections=stable), "prefix") == (
-        "each prompt of the example starts with the previous one, except if no tools are sent, with reasoning left out "
-        "(50 % reused) or with enable_thinking=false and reasoning left out (25 % reused)"
+        "each prompt of the example starts with the previous one, except if no tools are sent, with no earlier "
+        "reasoning sent (50 % reused) or with enable_thinking=false and no earlier reasoning sent (25 % reused)"
     )
 
 
@@ -238,7 +239,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
     lines = shown(FULL)
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
     assert lines[begin : begin + 8] == [
-        "  next  first         TF013: Do this.",
+        "  next  first         TF013 (see below): Do this.",
         "        vLLM          --parser x",
         "        TGI, Ollama   no parser",
         "        stop strings  <end> </s>",
@@ -264,7 +265,10 @@ def test_if_the_verdict_is_broken_the_next_line_shows_what_to_do() -> None:
     made = replace(FULL, findings=errors, verdict=Verdict("broken", "Not to be relied on."))
     lines = shown(made)
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
-    assert lines[begin : begin + 2] == ["  next  first         TF026: Do this.", "        vLLM          --parser x"]
+    assert lines[begin : begin + 2] == [
+        "  next  first         TF026 (see below): Do this.",
+        "        vLLM          --parser x",
+    ]
     assert "First TF026: Do this." in report_page(made)
     for other in (
         replace(made, findings=errors[:1]),

@@ -183,7 +183,7 @@ def test_a_branch_that_raises_was_taken_if_a_probe_was_rejected() -> None:
     assert messages_if_raising(sent + "(not m.tool_call_id is defined or m.tool_call_id | length > 99)") == []
     assert messages_if_raising(sent + "not (m.tool_call_id is defined and m.tool_call_id | length <= 99)") == []
     (unmet,) = messages_if_raising(sent + "m.tool_call_id | length > 99")
-    assert unmet.startswith("No test conversation reached one branch: ") and "rejected" not in unmet
+    assert unmet.startswith("One branch was not reached by any test: ") and "rejected" not in unmet
     (unmet,) = messages_if_raising(sent + "m.tool_call_id is not defined and m.tool_call_id | length <= 99")
     assert (
         unmet.startswith("Some operands of `and` or `or` were not tested both ways: line 1 (")

@@ -226,7 +226,7 @@ def test_every_condition_that_came_out_one_way_limits_the_statement() -> None:
     report = inspect_template("{{- " + condition + " }}\n" + HONEST)
     for name in ("no_instructions", "content_kept"):
         evidence = report.sections.safety[name].evidence
-        assert evidence.endswith("; not tested as both true and false: 1 condition (line 1)"), name
+        assert evidence.endswith("; uncertain: in the tests, always true or always false: 1 condition (line 1)"), name
 
 
 def test_the_advised_parser_comes_from_the_prompt_if_responses_start_differently() -> None:

@@ -265,9 +265,7 @@ def test_a_variable_for_reasoning_under_the_name_thought() -> None:
     # Apriel 1.5: "no effect found: add_thoughts"
     thought = "{% if add_thoughts and m.thought %}<thinking>{{ m.thought }}</thinking>{% endif %}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + thought + "{% endfor %}"
-    assert variable(template, "add_thoughts").startswith(
-        'true adds "<thinking>Tq5thought</thinking>" if the history has reasoning'
-    )
+    assert variable(template, "add_thoughts").startswith("true keeps earlier reasoning")
 
 
 def test_a_response_after_a_closed_reasoning_block_holds_no_reasoning() -> None:
@@ -930,7 +928,7 @@ def test_a_condition_that_was_always_true_is_reported_as_such() -> None:  # Apri
 def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  # Ministral 3b
     needing = "{{ bos_token + '' }}" + PLAIN + "{{ eos_token }}"
     (advice, _) = report(needing).sections.advice
-    assert advice.text == """toolfmt render DIR --request FILE --var bos_token='"BOS_TOKEN"' --output messages"""
+    assert advice.text == """toolfmt render DIR --request FILE --var bos_token='"YOUR_BOS_TOKEN"' --output messages"""
 
 
 def test_the_verdict_does_not_call_misprinted_arguments_rejected() -> None:  # Apriel 1.5

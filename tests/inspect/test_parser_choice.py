@@ -216,25 +216,28 @@ def test_calls_in_reasoning_without_the_marker_a_parser_stops_at_are_not_reporte
         for runtime, parser in ((SGLANG, "qwen3"), (VLLM, "deepseek_r1")):
             advised = next(one for one in report.sections.advice if one.runtime == runtime)
             assert advised.text.endswith(f"--reasoning-parser {parser}")
-            assert ("in the reasoning as a real call" in advised.remark) == in_reasoning
+            assert ("in the reasoning as a call" in advised.remark) == in_reasoning
 
 
 def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
     remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
-    assert remarks[SGLANG] == "in a stream, its parser treats a <tool_call> in the reasoning as a real call"
+    assert (
+        remarks[SGLANG]
+        == "known flaw of this reasoning parser: in a stream, it treats a <tool_call> in the reasoning as a call"
+    )
     assert remarks[VLLM] == (
-        "do not use its parsers qwen3 and glm45, which treat a <tool_call> in the reasoning as a real call; "
+        "the reasoning parsers qwen3 and glm45 would treat a <tool_call> in the reasoning as a call; "
         "with enable_thinking=false, leave deepseek_r1 out: it returns calls as reasoning in a response that is not "
         "streamed"
     )
     glm = {one.runtime: one.remark for one in inspect_template(templates()["GLM-4.7-Flash"]).sections.advice}
-    assert glm[VLLM] == "its parser treats a <tool_call> in the reasoning as a real call"
+    assert glm[VLLM] == "known flaw of this reasoning parser: it treats a <tool_call> in the reasoning as a call"
 
 
 def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None:
     ((_, report),) = reports(["mistralai-Mistral-7B-Instruct-v0.3"])
     remarks = {one.runtime: one.remark for one in report.sections.advice}
-    assert remarks[SGLANG] == "mistral streams all but the first call of a list as content"
+    assert remarks[SGLANG] == "mistral in a stream, this parser returns later calls as content"
     assert remarks[VLLM] == ""
 
 

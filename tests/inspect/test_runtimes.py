@@ -271,7 +271,7 @@ def test_a_template_without_the_marker_gets_no_parser_from_mlx_lm() -> None:
 
 def test_a_marker_of_two_that_the_template_lacks_is_named() -> None:
     without = inferring.mlx_lm("{{ '<tool_call>' }}", tokens=()).how
-    assert without == "the template has <tool_call> but not tool_call.name, and it looks for both"
+    assert without == "it looks for <tool_call> and tool_call.name; the template has only the former"
     assert inferring.mlx_lm("{{ 'x' }}", tokens=()).how == "the template has none of the markers that it looks for"
 
 

@@ -193,32 +193,32 @@ def test_the_clock_is_reported_with_the_line_that_reads_it_and_the_variable_that
         (
             "\n{{ strftime_now('%Y') }}",
             "The template prints the date, so",
-            "; no variable replaces it.",
+            "; the template has no variable for the date.",
         ),
         (
             "\n{{ strftime_now('%Y-%m-%d %H:%M:%S') }}",  # Hunyuan A13B
             "The template prints the time, so the same request gives a different prompt a second later.",
-            "; no variable replaces it.",
+            "; the template has no variable for the date.",
         ),
         (
             "\n{{ strftime_now('%H:%M') }}",
             "The template prints the time, so the same request gives a different prompt a minute later.",
-            "; no variable replaces it.",
+            "; the template has no variable for the date.",
         ),
         (
             "\n{% if messages[-1].role == 'tool' %}{{ strftime_now('%Y') }}{% endif %}",
             "The template prints the date in some requests, so",
-            "; no variable replaces it.",
+            "; the template has no variable for the date.",
         ),
         (
             "\n{% if messages[0].role != 'system' %}{{ strftime_now('%Y') }}{% endif %}",
             "The template prints the date if there is no system message, so",
-            "; no variable replaces it.",
+            "; the template has no variable for the date.",
         ),
         (
             "\n{% if messages[-1].role == 'narrator' %}{{ strftime_now('%Y') }}{% endif %}",
             "can read the clock, but did not in any tested request.",
-            "; no variable replaces it.",
+            "; the template has no variable for the date.",
         ),
     ],
 )

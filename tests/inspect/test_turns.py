@@ -278,7 +278,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed("if m.tool_plan", "if m.tool_plan and messages[-1].role != 'user'", PLANS)),
     ("reasoning_earlier", "no", "lost-later", "next to a call is not in the prompt once a response without a call",
      changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS)),  # llm-jp-4-8b
-    ("reasoning_earlier", "no", "lost-later", "the next user message; that next to a call, once a response without a",
+    ("reasoning_earlier", "no", "lost-later", "next to a call, already once a response without a call",
      changed("{% if m.reasoning_content %}",
              "{% if m.reasoning_content and (not (" + ANSWERED + ") if m.tool_calls else loop.last) %}", THINKS)),
     ("reasoning_in_loop", "yes", "", "is kept: ", THOUGHT),
@@ -779,8 +779,8 @@ def test_text_that_is_lost_later_and_rejected_with_reasoning_is_reported_as_both
     lost = "{% if m.tool_calls and not loop.last %}{% else %}" + CONTENT + "{% endif %}"
     answer = inspect_template(raising.replace(CONTENT, lost)).sections.details["text_with_call"]
     assert (
-        answer.words
-        == "text next to a call is dropped once the result follows, and rejected with reasoning as well (line 1)"
+        answer.words == "text next to a call is dropped once the result follows; if the turn also has reasoning, "
+        "it is rejected (line 1)"
     )
     assert answer.outcome == "lost-later"
 

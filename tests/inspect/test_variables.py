@@ -159,11 +159,11 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         (TURNS + "{% if not x %}<think>\n{% endif %}",
          "true opens no reasoning block at the end of the prompt (<think>)"),
         ("Effort {{ x | default('medium') }}." + TURNS,
-         "a string appears in the prompt: Effort Vq9given.<|user|>Uq1question"),
+         "a string is inserted as given: Effort Vq9given.<|user|>Uq1question"),
         ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, '"high" adds "Think hard."'),
         ("{% if x in ['a', 'b'] %}More.{% endif %}" + TURNS, '"a" or "b" adds "More."'),
         (THOUGHT.replace("keep", "x"),
-         'true adds "Tq5thought" if the history has reasoning, and keeps earlier reasoning'),
+         'true keeps earlier reasoning'),
         ("{% if tools and x %}Hint.{% endif %}" + TURNS, 'true adds "Hint." if tools are given'),
         # danish-foundation-models' Apertus: behind a call nothing changes, behind its result it does
         ("{% if x and messages[-1].role == 'tool' %}Hint.{% endif %}" + TURNS,
@@ -174,9 +174,9 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         ("{{ '' + x }}" + TURNS, "a string is needed: without it the template fails: `x` is undefined "
          "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
-         "a list of strings appears in the prompt: Vq9given<|user|>Uq1question"),
+         "a list of strings is inserted as given: Vq9given<|user|>Uq1question"),
         ("{% if x and x.kind %}{{ x.kind }}.{% endif %}" + TURNS,
-         "an object appears in the prompt: Vq9given.<|user|>Uq1question"),
+         "an object is inserted as given: Vq9given.<|user|>Uq1question"),
         # What matters only if the model thinks.
         ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, '"max" adds "Think." (with thinking true)'),
         ("{% set y = x %}" + TURNS, ""),

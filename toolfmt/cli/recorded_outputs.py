@@ -89,7 +89,7 @@ class Recorded:
         what = f"no text under {self._text_key!r}"
         if self._text_key not in record:
             what = f"no {self._text_key!r}" + (f", only {_some(list(record))}" if record else "")
-        raise _NoAnswer(f"{what}; --text-key names the key that has the answer")
+        raise _NoAnswer(f"{what}; --text-key names the key that has the output")
 
     def _own_tools(self, record: dict[str, Any], where: str) -> Any:
         tools = record.get(self._tools_key) if self._tools_key is not None else None

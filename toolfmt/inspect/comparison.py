@@ -279,7 +279,7 @@ def _costs(report: Report) -> dict[str, Any]:
     return values
 
 
-_DETECTED: Mapping[bool | None, str] = {True: "right", False: "wrong", None: "none"}
+_DETECTED: Mapping[bool | None, str] = {True: "correct", False: "wrong", None: "none"}
 
 
 def _runtimes(report: Report) -> dict[str, Any]:

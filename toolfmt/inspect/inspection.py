@@ -18,6 +18,7 @@ from toolfmt.inspect.facts import NO_OPTIONS, Facts, InspectionOptions
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import facts_of
 from toolfmt.inspect.report.report import Report, Sections, TemplateInfo
+from toolfmt.inspect.report.sentinels import has_sample_words
 from toolfmt.inspect.runtimes.advice import advice, runtimes
 from toolfmt.inspect.runtimes.runtime_support import runtime_support
 from toolfmt.inspect.sections.branches.branch_effects import branches
@@ -113,5 +114,10 @@ def _template_info(facts: Facts) -> TemplateInfo | None:
     if template is None:
         return None
     return TemplateInfo(
-        template.origin, template.name, template.sha256, facts.profile.variables, facts.files.reason(True)
+        template.origin,
+        template.name,
+        template.sha256,
+        facts.profile.variables,
+        facts.files.reason(True),
+        has_sample_words(template.text),
     )

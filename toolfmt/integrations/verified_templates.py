@@ -19,7 +19,7 @@ from toolfmt.formats.response_template import described
 
 LIMITS = {
     "closer_in_value": "a value that contains the end marker of a call",
-    "closer_behind_bracket": "a value that contains this end marker directly after } or ]",
+    "closer_behind_bracket": "a value that contains the end marker of a call directly after } or ]",
     "opener_in_text": "a string that mentions the start marker of a call",
     "quoted_call": "a call that a sentence quotes between backticks",
     "second_frame": "a second list of calls in one output",

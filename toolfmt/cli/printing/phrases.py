@@ -27,8 +27,8 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
     },
     "results": {
         "results_several": "one result per turn",
-        "results_unnamed": "only if `name` is set",
-        "results_unnumbered": "only if `tool_call_id` is set",
+        "results_unnamed": "`name` must be set",
+        "results_unnumbered": "`tool_call_id` must be set",
     },
     "system": {
         "system_later": "only at the beginning",
@@ -147,7 +147,7 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
         if partly:
             lines.append(f"schema keywords shown only in some places: {listed_first(partly, _MOST)}")
     if failing:
-        lines.append(f"rejected schemas: {listed_first(failing, _MOST)}")
+        lines.append(f"the template fails on these schemas: {listed_first(failing, _MOST)}")
     if unsupported:
         lines.append(f"not supported: tools {', '.join(unsupported)}")
     return lines

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from toolfmt._util.text_lists import listed
 from toolfmt.cli.printing.control_characters import shortened, visible
 from toolfmt.cli.printing.layout import GLUE, grid, printed, spaced
 from toolfmt.cli.printing.phrases import phrases
@@ -26,7 +27,7 @@ from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_ste
 from toolfmt.inspect.checks import summary
 from toolfmt.inspect.report.growing_prompts import starts_vary
 from toolfmt.inspect.report.report import Finding, Report
-from toolfmt.inspect.report.sample_words import has_sentinels, with_sample_words
+from toolfmt.inspect.report.sample_words import samples_in, with_sample_words
 from toolfmt.templates import place_name
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     With `notes`, notes are shown like findings. With `full`, every answer with its evidence follows. Sentences are
     printed `whole`, or cut if they are long.
     """
-    samples = has_sentinels(report)
-    report = with_sample_words(report)
+    measured, report = report, with_sample_words(report)
     every = notes or full
     shown = worst_first((*report.findings, *(report.notes if every else ())))
     longest = None if whole or full else _LONGEST
@@ -64,13 +64,16 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     rows += [] if every else _hidden(report)
     if rows:
         parts.append(_rows(rows))
-    if samples and not full:
-        parts.append(_rows([("samples", Text('words such as Oslo, get_weather and "Check first." are test data'))]))
-    if more := _more(report, full):
-        parts.append(_rows([("more", Text(more))]))
     if full:
         parts += everything(report)
     head, rest = (printed(spaced(some), width, colour) for some in (first, parts))
+    last: list[RenderableType] = []
+    if samples := samples_in(f"{head}{rest}") if report is not measured else []:
+        are = "is" if len(samples) == 1 else "are"
+        last.append(_rows([("samples", Text(f"{listed(samples[:3])} {are} test data"))]))
+    if more := _more(report, full):
+        last.append(_rows([("more", Text(more))]))
+    rest = "\n".join(filter(None, (rest, printed(spaced(last), width, colour) if last else "")))
     return "\n".join(filter(None, (head, _next(report, width), rest)))
 
 
@@ -214,7 +217,7 @@ def _counted(notes: Sequence[Finding]) -> str:
 
 def _next(report: Report, width: int) -> str:
     """Return lines with the next steps. A command is on one line, however long."""
-    first = visible(first_step(report))
+    first = visible(first_step(report)).replace(": ", " (see below): ", 1)
     rows = [*([("first", first, False)] if first else ()), *_serving(report), *_decoding(report)]
     widest = max((len(where) for where, *_ in rows), default=0)
     room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)

@@ -63,8 +63,8 @@ def _prefix(report: Report) -> list[str]:
             return [f"each prompt of the example starts with the previous one, except {_conditions(worse)}"]
         return ["each prompt of the example conversation starts with the previous one"]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
-    lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
-    where = f" (line {lines})" if lines else ""
+    lines = sorted({turn.line for turn in broken if turn.line is not None})
+    where = f" (line{'s' * (len(lines) > 1)} {listed(map(str, lines))})" if lines else ""
     when = f"; the first cache miss occurs when {broken[0].name}{where}" if broken else ""
     stays = f"a prefix cache keeps {int(stability.share * 100)} % in the example conversation{when}"
     return [f"{stays}; {ticks}" if ticks else stays]
@@ -115,7 +115,7 @@ def _variable(variable: Variable) -> str:
 
 _SCOPE = (
     "Each row states what the template does in the tested conversations, with its default variables unless the row "
-    "names others. Words such as Oslo and get_weather are test data."
+    "names others."
 )
 
 

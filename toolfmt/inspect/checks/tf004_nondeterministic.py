@@ -92,12 +92,12 @@ def _date(facts: Facts) -> Iterator[Diagnostic]:
     if changed is None:
         how = "can read the clock, but did not in any tested request"
     instead = _variable(renders, *changed) if changed else None
-    other = f" or leave out the variable {switch}" if switch else "; no variable replaces it"
+    other = f" or leave out the variable {switch}" if switch else "; the template has no variable for the date"
     if instead is not None:
         other = f" or pass the date as the variable {instead}"
     yield Diagnostic(
         f"The template {how}.",
-        f"Render at a fixed time (in Python, Model.render takes one as now){other}.",
+        f"Render at a fixed time (in Python: `Model.render(…, now=…)`){other}.",
         line or renders.template.line_of(r"strftime_now\s*\("),
         outcome="date-in-prompt",
     )
@@ -203,7 +203,7 @@ def _clock_decides(facts: Facts) -> Iterator[Diagnostic]:
         if branch.by == "clock":
             yield Diagnostic(
                 f"The prompt depends on the clock: on {branch.place}, {branch.effect}.",
-                "Render at a fixed time (in Python, Model.render takes one as now), or take the condition out of the "
+                "Render at a fixed time (in Python: `Model.render(…, now=…)`), or take the condition out of the "
                 "template.",
                 branch.line,
                 outcome="clock-decides-branch",

@@ -77,7 +77,7 @@ def _misread(facts: Facts, declared: Declaration, format: ToolCallFormat) -> Ite
 def _instead(facts: Facts, format: ToolCallFormat) -> str:
     """Return what to declare instead. mlx-lm reads the key and has its own names for parsers."""
     if name := mlx_lm_reader(facts):
-        return f"Declare {name}, which is mlx-lm's name for {format.name}."
+        return f"Declare {name}, mlx-lm's parser for the {format.name} format."
     if parser_name(format, MLX_LM):
         return f"Parse what mlx-lm generates with {our_parser(facts, format)}: it has no parser that reads these calls."
     return "Declare no parser."

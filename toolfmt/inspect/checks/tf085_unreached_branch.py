@@ -106,8 +106,9 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, serious: 
     unreached, partly_tested = (
         [shown[line] for line in lines if (line in partly_tested_lines) == part] for part in (False, True)
     )
-    what = "one branch" if len(unreached) == 1 else f"{len(unreached)} branches"
-    sentences = [f"No test conversation reached {what}: {listed_first(unreached, _MOST_LINES)}."] if unreached else []
+    what = "One branch" if len(unreached) == 1 else f"{len(unreached)} branches"
+    were = "was" if len(unreached) == 1 else "were"
+    sentences = [f"{what} {were} not reached by any test: {listed_first(unreached, _MOST_LINES)}."] if unreached else []
     if partly_tested:
         sentences.append(
             f"Some operands of `and` or `or` were not tested both ways: {listed_first(partly_tested, _MOST_LINES)}."

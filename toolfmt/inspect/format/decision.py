@@ -188,7 +188,7 @@ def signatures(source: str) -> list[tuple[ToolCallFormat, str]]:
             if match:
                 line = source.count("\n", 0, match.end()) + 1  # a match over several lines ends with the marker
                 shown = match[0].strip().split("\n")[-1].strip()
-                found.append((format, f"{quote(shown, 40)} is in line {line} of the template"))
+                found.append((format, f"line {line} of the template has '{quote(shown, 40)}'"))
                 break
     return found
 

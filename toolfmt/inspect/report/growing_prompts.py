@@ -71,7 +71,7 @@ class PrefixCondition:
         """Return the condition as a phrase, as after "except" in a sentence."""
         given = [f"{name}={str(value).lower()}" for name, value in self.variables]
         if self.reasoning is not None:
-            given.append("reasoning sent back" if self.reasoning else "reasoning left out")
+            given.append("earlier reasoning sent" if self.reasoning else "no earlier reasoning sent")
         when = [] if self.tools else ["if no tools are sent"]
         return ", ".join([*when, *([f"with {listed(given)}"] if given else [])])
 

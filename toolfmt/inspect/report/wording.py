@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from toolfmt.inspect.report.sentinels import uncut
+
 CUT = "…"
 """Marks an end of a quote at which the prompt continues."""
 
@@ -35,7 +37,11 @@ _ESCAPE = re.compile(r"\\(?=n)")
 def quote(text: str, longest: int = 160) -> str:
     """Return a part of a prompt for display: on one line, shortened in the middle if it is long."""
     text = text.strip().replace("\n", "\\n")
-    return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
+    if len(text) <= longest:
+        return text
+    _, first = uncut(text, 0, longest // 2)
+    last, _ = uncut(text, len(text) - longest // 2, len(text))
+    return f"{text[:first]} … {text[last:]}" if first < last else text
 
 
 def escaped(prompt: str) -> str:
@@ -45,7 +51,7 @@ def escaped(prompt: str) -> str:
 
 def excerpt(prompt: str, begin: int, end: int, longest: int = 160) -> str:
     """Return a part of a prompt for display, with … at each end where the prompt continues."""
-    begin, end = max(0, begin), min(end, len(prompt))
+    begin, end = uncut(prompt, max(0, begin), min(end, len(prompt)))
     return f"{CUT if begin else ''}{quote(escaped(prompt[begin:end]), longest)}{CUT if end < len(prompt) else ''}"
 
 

@@ -153,7 +153,7 @@ def _rendered(facts: Facts, *, prompt: bool = False) -> str:
     alone = (
         facts.files.kind == "template"
     )  # missing tokens are an error of a model directory, but not of a single template
-    tokens = "".join(f""" --var {token}='"{token.upper()}"'""" for token in facts.needed_tokens) if alone else ""
+    tokens = "".join(f""" --var {token}='"YOUR_{token.upper()}"'""" for token in facts.needed_tokens) if alone else ""
     return f"toolfmt render {_place(facts)} --request FILE{tokens}{'' if prompt else ' --output messages'}"
 
 

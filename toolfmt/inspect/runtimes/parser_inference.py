@@ -134,7 +134,7 @@ def _missing(markers: Markers, template: str) -> str:
         found = [marker for marker in group if marker in template]
         if found:
             absent = [marker for marker in group if marker not in template]
-            return f"the template has {listed(found)} but not {listed(absent)}, and it looks for both"
+            return f"it looks for {listed(found)} and {listed(absent)}; the template has only the former"
     return "the template has none of the markers that it looks for"
 
 
@@ -167,7 +167,9 @@ def mlx_swift_lm(
     if shown is not None:
         return shown
     if of_model is None:
-        return Inferred(None, "the template shows it none, and what its model declares is not known")
+        return Inferred(
+            None, "no parser is detected from the template; toolfmt cannot see the model's entry in mlx-swift-lm"
+        )
     return Inferred("json", "neither the template nor the model names one, and json is its default")
 
 

@@ -26,13 +26,11 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.runtimes.template_choice import SGLANG, VLLM
 
 _CALL_IN_REASONING = "<tool_call>"
+_AS_A_CALL = f"a {_CALL_IN_REASONING} in the reasoning as a call"
 _REMARKS: Mapping[tuple[str, str], str] = {
-    (
-        VLLM,
-        "deepseek_r1",
-    ): f"do not use its parsers qwen3 and glm45, which treat a {_CALL_IN_REASONING} in the reasoning as a real call",
-    (VLLM, "glm45"): f"its parser treats a {_CALL_IN_REASONING} in the reasoning as a real call",
-    (SGLANG, "qwen3"): f"in a stream, its parser treats a {_CALL_IN_REASONING} in the reasoning as a real call",
+    (VLLM, "deepseek_r1"): f"the reasoning parsers qwen3 and glm45 would treat {_AS_A_CALL}",
+    (VLLM, "glm45"): f"known flaw of this reasoning parser: it treats {_AS_A_CALL}",
+    (SGLANG, "qwen3"): f"known flaw of this reasoning parser: in a stream, it treats {_AS_A_CALL}",
 }
 """Remarks if calls, and so tool calls inside reasoning, have this start marker.
 

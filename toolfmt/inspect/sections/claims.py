@@ -77,7 +77,7 @@ def _limit(renders: Renders) -> str:
     if others:
         what = f"{len(others)} {'other ' if unmet else ''}condition{'s' if len(others) > 1 else ''}"
         parts.append(f"{what} ({_lines_of(others)})")
-    return f"; not tested as both true and false: {listed(parts)}" if parts else ""
+    return f"; uncertain: in the tests, always true or always false: {listed(parts)}" if parts else ""
 
 
 def _lines_of(conditions: Sequence[Condition]) -> str:

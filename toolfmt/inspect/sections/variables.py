@@ -201,7 +201,11 @@ class _Seeing:
                 return Effect("fails", fails, (failed.clause,), error=failed)
             return replace(_appended(first, f"; it {fails}", failed.clause), error=failed)
         if first is not None and reasoning:
-            first = replace(_appended(first, f", and {_REASONING[reasoning]}"), reasoning=reasoning)
+            only = first.kind == "adds" and reasoning != "dropped" and REASONING in first.excerpts[0]
+            first = (
+                Effect("adds", _REASONING[reasoning]) if only else _appended(first, f", and {_REASONING[reasoning]}")
+            )
+            first = replace(first, reasoning=reasoning)
         written = self._written(base, varied) if first and isinstance(value.value, str) else ""
         return _appended(first, "; it writes calls as {}", quote(written, 80)) if first and written else first
 

@@ -56,7 +56,7 @@ def text_with_call(probe: TurnProbe) -> Answer:
     error = _with_reasoning(probe, messages)
     if error is not None and later is not None and later.outcome == "lost-later":
         at = "" if error.line is None else f" (line {error.line})"
-        return replace(later, words=f"{later.words}, and rejected with reasoning as well{at}", excerpts=())
+        return replace(later, words=f"{later.words}; if the turn also has reasoning, it is rejected{at}", excerpts=())
     if error is not None and later is None:
         return threw(error, "text and reasoning together next to a call are rejected")
     if later is not None:

@@ -45,8 +45,8 @@ def reasoning_earlier(probe: TurnProbe) -> Answer:
         what = f"reasoning next to a call is not in the prompt {until}"
         return no(what, "lost-later", calls.line) if by_answer else calls
     if by_answer and answers.outcome == "dropped":
-        what = "reasoning is not in the prompt after the next user message; that next to a call,"
-        return no(f"{what} {until}", "lost-later", calls.line)
+        what = f"reasoning is dropped once the next user message arrives; next to a call, already {until}"
+        return no(what, "lost-later", calls.line)
     return answers
 
 

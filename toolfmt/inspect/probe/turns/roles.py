@@ -113,7 +113,11 @@ def assistants_in_a_row(probe: TurnProbe) -> Answer:
     with_system = [before, last, [system, *before]] if _appear(probe, [system, *before], [SYSTEM]) else [before, last]
     found, *others = (_both(probe, base, talk, [REPLY, SECOND_REPLY], "two responses in a row") for talk in with_system)
     where = [name for name, other in zip(_ELSEWHERE, others, strict=False) if other != found]
-    return replace(found, words=f"{listed(where)}, {found.words}") if where else found
+    return (
+        replace(found, words=f"{listed(where)}, {found.words or 'two responses in a row are rejected'}")
+        if where
+        else found
+    )
 
 
 _ELSEWHERE = ("before another question", "without a system message")

@@ -165,7 +165,7 @@ def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]
 def describe_gap(between: str) -> tuple[str, tuple[str, ...]]:
     """Return a phrase and an excerpt for the text between two strings of a prompt. Whitespace is described."""
     if between.strip():
-        return "between them is {}", (quote(between, 80),)
+        return "between them is {}" if re.search(r"\w", between) else "between them is '{}'", (quote(between, 80),)
     if not between:
         return "there is nothing between them", ()
     return f"between them {'is a line break' if between == chr(10) else 'is whitespace'} only", ()

@@ -329,7 +329,7 @@ def _elsewhere(template: DefinitionProbe, part: str, answer: Answer) -> Answer:
 def _nullable(template: DefinitionProbe, plain: str) -> Answer:
     answer = _distinguished(plain, prompt := template.parameter(**text_parameter(type=["string", "null"])))
     if answer.answer == "yes" and isinstance(prompt, str) and not _NULL.search(first_change(plain, prompt).added):
-        return replace(answer, answer="no", words=f"the type is lost: {answer.words}")
+        return replace(answer, answer="no", words=f"the type is lost: {answer.words.removeprefix('it is shown: ')}")
     return answer
 
 
