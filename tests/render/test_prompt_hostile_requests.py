@@ -123,13 +123,14 @@ def test_turns_stored_on_a_server_are_requested_from_the_caller(name: str, tmp_p
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"reasoning_effort": "high"}, """a template that reads it is given --var reasoning_effort='"high"'"""),
-        ({"reasoning": {"effort": "low"}}, """a template that reads it is given --var reasoning_effort='"low"'"""),
-        ({"reasoning": {"summary": "auto"}}, "a template that reads it is given --var reasoning_effort=JSON"),
-        ({"thinking": {"type": "enabled"}}, "a template that reads it is given --var enable_thinking='true'"),
-        ({"documents": ["it's"]}, "a template that reads it is given --var documents=JSON"),
+        ({"reasoning_effort": "high"}, """if it reads reasoning_effort, add --var reasoning_effort='"high"'"""),
+        ({"reasoning": {"effort": "low"}}, """if it reads reasoning_effort, add --var reasoning_effort='"low"'"""),
+        ({"reasoning": {"summary": "auto"}}, "if it reads reasoning_effort, add --var reasoning_effort=JSON"),
+        ({"thinking": {"type": "enabled"}}, "if it reads enable_thinking, add --var enable_thinking='true'"),
+        ({"documents": ["it's"]}, "if it reads documents, add --var documents=JSON"),
         ({"chat_template": "x"}, "name its file in the place of MODEL to render with it"),
-        ({"tool_choice": "none"}, "the prompt offers all tools; leave out those that are not to be called"),
+        ({"tool_choice": "none"}, "leave out the tools"),
+        ({"tool_choice": "required"}, "a grammar enforces it: toolfmt grammar --choice"),
         ({"response_format": {"type": "json_object"}}, "describe the form of the response in a message"),
     ],
 )
@@ -138,7 +139,7 @@ def test_options_that_each_server_renders_differently_are_reported(
 ) -> None:
     result = rendered(tmp_path, {**REQUEST, **more})
     assert (result.exit_code, result.stdout) == (0, "<|user|>one<|end|><|assistant|>")
-    assert result.stderr == f'toolfmt: {tmp_path / "given.json"}: "{next(iter(more))}" is not passed on; {message}\n'
+    assert result.stderr == f'toolfmt: {tmp_path / "given.json"}: "{next(iter(more))}" is not passed to the template; {message}\n'
 
 
 @pytest.mark.parametrize(

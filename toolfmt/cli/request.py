@@ -89,15 +89,22 @@ def _not_passed_on(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if request.get(key) is not None:
             typed = f"'{json.dumps(value, ensure_ascii=False)}'"
             typed = typed if value is not None and len(typed) <= _LONGEST_SHOWN and typed.count("'") == 2 else "JSON"
-            yield variable, f'"{key}" is not passed on; a template that reads it is given --var {variable}={typed}'
+            yield (
+                variable,
+                f'"{key}" is not passed to the template; if it reads {variable}, add --var {variable}={typed}',
+            )
     others = {
         "chat_template": "name its file in the place of MODEL to render with it",
-        "tool_choice": "the prompt offers all tools; leave out those that are not to be called",
+        "tool_choice": (
+            "leave out the tools"
+            if request.get("tool_choice") == "none"
+            else "a grammar enforces it: toolfmt grammar --choice"
+        ),
         "response_format": "describe the form of the response in a message",
     }
     for key, way_out in others.items():
         if request.get(key) is not None and request[key] != _BY_DEFAULT.get(key):
-            yield "", f'"{key}" is not passed on; {way_out}'
+            yield "", f'"{key}" is not passed to the template; {way_out}'
 
 
 def _thinks(thinking: Any) -> bool | None:
