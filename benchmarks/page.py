@@ -19,7 +19,7 @@ TABLE = re.compile(r"(<!-- table: ([\w -]+?)(?:, [^\n]*)? -->\n)(?:\|[^\n]*\n)*"
 READ_BACK_IN_SHORT = {
     "format found": "format found",
     "all of the first five": "five kinds of call read back exactly",
-    "nasty strings": "one of these: strings with quotes, braces and newlines",
+    "special characters": "one of these: strings with quotes, braces and newlines",
 }
 """The rows that README shows, with their names there."""
 

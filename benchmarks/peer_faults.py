@@ -159,9 +159,9 @@ outputs and whitespace around text do not count. Each parser runs as its own ser
 the server passes on several tokens at once (a stream interval, speculative decoding). Each case was reduced to the
 smallest one and checked against the parser's source.
 
-The data are in [benchmarks/peer_faults.jsonl](../benchmarks/peer_faults.jsonl), one case per line: tools, output,
-what the parser returned, the reason, and the version. To run the cases, install mlx-lm and transformers. vLLM and
-SGLang can be installed, or unpacked in `PYTHONPATH`:
+The data are in [benchmarks/peer_faults.jsonl](../benchmarks/peer_faults.jsonl), one case per line: tools, the output in
+parts, what the parser returned, the reason, and the version. To run the cases, install mlx-lm and transformers. vLLM
+and SGLang can be installed, or unpacked in `PYTHONPATH`:
 
     python -m benchmarks.peer_faults                    # all
     python -m benchmarks.peer_faults --only ID          # one, with its output

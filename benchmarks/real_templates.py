@@ -29,8 +29,8 @@ from toolfmt.errors import TemplateError
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.inspect.format.decision import FormatResolution, decide
 from toolfmt.inspect.format.read_back import (
-    NASTY,
-    NASTY_STRINGS,
+    SPECIAL,
+    SPECIAL_STRINGS,
     call_sets,
     can_carry,
     opened,
@@ -48,7 +48,7 @@ from toolfmt.templates import ChatTemplate
 
 TWO = "two calls"
 OWN = "the format's own markers in a string"
-KINDS = ("one string argument", TWO, "typed values", "no arguments", NASTY)
+KINDS = ("one string argument", TWO, "typed values", "no arguments", SPECIAL)
 """The kinds that count together."""
 ALL = "all of the first five"
 FOUND = "format found"
@@ -193,7 +193,7 @@ def probes(source: str) -> tuple[Renders | None, Probed | None]:
 
 def calls_to_read(format: ToolCallFormat | None, second_call: bool) -> tuple[list[CallSet], list[str]]:
     """The calls of every kind, and the strings left out because the format has no way to write them."""
-    strings: list[tuple[str, str]] = [(NASTY, value) for value in NASTY_STRINGS]
+    strings: list[tuple[str, str]] = [(SPECIAL, value) for value in SPECIAL_STRINGS]
     strings += [(OWN, value) for value in (own_markers(format) if format else ())]
     left_out = [value for _, value in strings if format and not can_carry(format, value)]
     sets: list[CallSet] = list(call_sets(parallel=second_call))
@@ -213,7 +213,7 @@ def try_all(
             continue
         difference = read(calls, region, tools)
         if difference:
-            string = f"{json.dumps(calls[0][1][PARAMETER], ensure_ascii=False)}: " if kind in (NASTY, OWN) else ""
+            string = f"{json.dumps(calls[0][1][PARAMETER], ensure_ascii=False)}: " if kind in (SPECIAL, OWN) else ""
             wrong.setdefault(kind, []).append(string + difference)
         if outcome.found:
             outcome.readings += len(PIECES)
@@ -235,7 +235,7 @@ def as_toolfmt_reads(decided: FormatResolution, renders: Renders, shape: TurnSha
     def read(calls: Sequence[Call], region: Region, tools: Sequence[Message]) -> str:
         if format is None:
             return f"no format reads {quote(region.text)}"
-        trial = try_calls(renders, format, shape, NASTY, calls, signed)  # the kind is only the trial's name
+        trial = try_calls(renders, format, shape, SPECIAL, calls, signed)  # the kind is only the trial's name
         return "" if trial.exact else trial.detail
 
     def events(region: Region, tools: Sequence[Message], size: int) -> list[Event]:

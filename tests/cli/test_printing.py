@@ -91,7 +91,7 @@ def section_text(made: Report, chapter: str) -> str:
 
 def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: section_text(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
-        "prefix": "a prefix cache keeps 61 % in the example conversation; "
+        "prefix": "a prefix cache can reuse 61 % of the prompts of the example conversation; "
         "the first cache miss occurs when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
@@ -99,7 +99,7 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         "variables without effect in the tests: documents",
     }
     assert section_text(FULL, "definitions").endswith(
-        "schema keywords not in the prompt: enum; the template fails on these schemas: default; "
+        "schema keywords not in the prompt: enum; some definitions are rejected; "
         "not supported: tools without parameters"
     )
     assert section_text(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text next to a call")
@@ -147,7 +147,7 @@ TIME = "the prompt contains the time and changes every second"
     ("share", "expected"),
     [
         (1.0, f"{TIME}; otherwise each prompt of the example starts with the previous one"),
-        (0.5, f"a prefix cache keeps 50 % in the example conversation; {TIME}"),
+        (0.5, f"a prefix cache can reuse 50 % of the prompts of the example conversation; {TIME}"),
     ],
 )
 def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, expected: str) -> None:
@@ -162,8 +162,8 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     )
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
     assert section_text(replace(FULL, sections=stable), "prefix") == (
-        "each prompt of the example starts with the previous one, except if no tools are sent, with no earlier "
-        "reasoning sent (50 % reused) or with enable_thinking=false and no earlier reasoning sent (25 % reused)"
+        "each prompt of the example starts with the previous one, except if no tools are sent and no earlier "
+        "reasoning is sent (50 % reused) or if enable_thinking=false and no earlier reasoning is sent (25 % reused)"
     )
 
 
@@ -411,7 +411,7 @@ def test_of_prefix_changes_the_first_and_every_line_are_shown() -> None:
     lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
     turns = tuple(PrefixStep(name, 5, 10, line=line) for name, line in lines.items())
     prefix = section_text(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
-    assert prefix.endswith("the first cache miss occurs when a result follows (line 30 and 7)")
+    assert prefix.endswith("the first cache miss occurs when a result follows (lines 7 and 30)")
 
 
 def test_the_first_variables_are_shown_in_full_and_the_rest_counted() -> None:

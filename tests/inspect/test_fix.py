@@ -796,7 +796,7 @@ def test_the_template_of_a_gguf_file_is_written_next_to_it(tmp_path: Path) -> No
     assert {"chat_template.jinja": template()} == {
         file.name: file.read_text("utf-8") for file in (tmp_path / "copy").iterdir()
     }
-    with pytest.raises(CannotCopy, match="inside the model directory"):
+    with pytest.raises(CannotCopy, match="in the model directory"):
         fixed(path.parent, path.parent / "other")
     assert (done.report.model_type, "TF014") == ("qwen2", done.fixed[0].code)
     assert "TF014" not in {one.code for one in everything(done.report)}
@@ -923,9 +923,9 @@ def test_a_finding_is_fixed_only_if_its_severity_is_selected(tmp_path: Path) -> 
         (["MODEL", "--fix", "--output", "OUT"], "--fix works on one model; pass one MODEL"),
         (
             ["--fix", "--output", "MODEL"],
-            "inside the model directory, which is never changed; name a directory elsewhere",
+            "in the model directory, which is never changed; choose another directory",
         ),
-        (["--fix", "--output", "INSIDE"], "inside the model directory, which is never changed"),
+        (["--fix", "--output", "INSIDE"], "in the model directory, which is never changed"),
         (["--fix", "--output", "AROUND"], "not empty; name a directory that is not there yet, or is empty"),
         (["--fix", "--output", "FILE"], "not a directory; name one that is not there yet, or is empty"),
     ],
@@ -961,7 +961,7 @@ def test_no_link_leads_a_copy_into_the_original(tmp_path: Path) -> None:
     for place, output in (("model", "link/sub"), ("link", "model/sub"), ("model", "sub"), ("model", "away/../link/x")):
         done = run(str(tmp_path / place), "--fix", "--output", str(tmp_path / output))
         assert (done.exit_code, done.output.count("\n")) == (2, 1)
-        assert "inside the model directory, which is never changed" in done.output
+        assert "in the model directory, which is never changed" in done.output
     assert (before, list((home / "empty").iterdir())) == (digests(tmp_path), [])
 
 

@@ -17,7 +17,7 @@ from toolfmt.inspect import checks
 from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.format import best_reading, decision
 from toolfmt.inspect.format.decision import declarations, infer
-from toolfmt.inspect.format.read_back import NASTY_STRINGS, own_markers
+from toolfmt.inspect.format.read_back import SPECIAL_STRINGS, own_markers
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.capabilities import needs_parts
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, conversation, shapes, user
@@ -323,8 +323,8 @@ def test_a_verified_format_that_only_needs_an_unescaped_quote_is_named_with_the_
     )  # fmt: skip
     report = inspect_template(unescaped)
     assert (report.format.name, report.format.confidence) == ("json", "signature")
-    message = next(finding.message for finding in report.findings if "nasty strings" in finding.message)
-    assert json.dumps(NASTY_STRINGS[0], ensure_ascii=False) in message
+    message = next(finding.message for finding in report.findings if "special characters" in finding.message)
+    assert json.dumps(SPECIAL_STRINGS[0], ensure_ascii=False) in message
 
 
 # --- findings (each has its templates in tests/findings)

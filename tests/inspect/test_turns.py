@@ -87,7 +87,7 @@ def report(template: str) -> Report:
 CASES: list[tuple[str, str, str, str, str]] = [
     # the detail, the result, its one word, the evidence, the template
     ("results_several", "yes", "", "each in a turn of its own; between them is <|end|><|tool|>", BASE),
-    ("results_several", "yes", "", "in one turn; between them is ][", JOINED),
+    ("results_several", "yes", "", "in one turn; between them is '][", JOINED),
     # Olmo 3: a response ends with a different marker than a result.
     ("results_several", "yes", "", "each in a turn of its own; between them is <|over|><|tool|>",
      changed("<|end|>", "{{ '<|end|>' if m.role == 'assistant' else '<|over|>' }}")),

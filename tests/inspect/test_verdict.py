@@ -60,14 +60,14 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
             "prompt",
             True,
             "prompt-only",
-            ["if the system prompt describes them"],
+            ["if the prompt describes them"],
         ),
         (
             [finding("TF026", "error")],
             "template",
             True,
             "broken",
-            ["call not read back (TF026)", "Prompts can be rendered, but not all"],
+            ["call not read back (TF026)", "Prompts can be rendered, but calls"],
         ),
         (
             [finding("TF003", "error"), finding("TF026", "error")],

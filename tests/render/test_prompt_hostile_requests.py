@@ -139,7 +139,10 @@ def test_options_that_each_server_renders_differently_are_reported(
 ) -> None:
     result = rendered(tmp_path, {**REQUEST, **more})
     assert (result.exit_code, result.stdout) == (0, "<|user|>one<|end|><|assistant|>")
-    assert result.stderr == f'toolfmt: {tmp_path / "given.json"}: "{next(iter(more))}" is not passed to the template; {message}\n'
+    assert (
+        result.stderr
+        == f'toolfmt: {tmp_path / "given.json"}: "{next(iter(more))}" is not passed to the template; {message}\n'
+    )
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,8 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     Differences that do not come from the template (which file it is in, the declared parser, runtime settings) are
     listed as settings and do not affect the exit status.
 
-    WORDS are separated by commas: parts of the comparison (behavior, settings, findings, prompts, capabilities,
-    capabilities.system, variables, runtimes ...), or codes or names of findings.
+    WORDS is a comma-separated list: codes or names of findings, or parts of the comparison (behavior, settings,
+    findings, prompts, capabilities, capabilities.system, variables, runtimes ...).
 
     Exit status: 0 the same behavior, 1 different behavior, 2 a model cannot be read.
     """

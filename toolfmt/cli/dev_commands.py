@@ -77,9 +77,9 @@ def fuzz(**given: Any) -> int:
     return Fuzzing(**given).status()
 
 
-@dev.group(no_args_is_help=False, short_help="The parser cases of toolfmt's tests, as data.")
+@dev.group(no_args_is_help=False, short_help="Print the outputs and events of toolfmt's parser tests.")
 def corpus() -> None:
-    """The parser cases of toolfmt's tests, as data."""
+    """Print the outputs and events of toolfmt's parser tests."""
 
 
 @corpus.command(short_help="Print every case as one JSON line.")

@@ -26,7 +26,7 @@ _MEANINGS = {
     "broken": ("Broken", "Tool calling is not reliable with the model as it is: look at the errors first."),
     "prompt-only": (
         "Prompt only",
-        "The template does not render tools. Tool calling works if the system prompt describes them.",
+        "The template does not render tools. Tool calling works if the prompt describes them.",
     ),
     "adapted": ("Adapted", "Tool calling works if messages are normalized first; `toolfmt render` does this."),
     "native": ("Native", "Tool calling works with the template as it is."),

@@ -147,7 +147,7 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
         if partly:
             lines.append(f"schema keywords shown only in some places: {listed_first(partly, _MOST)}")
     if failing:
-        lines.append(f"the template fails on these schemas: {listed_first(failing, _MOST)}")
+        lines.append("some definitions are rejected")
     if unsupported:
         lines.append(f"not supported: tools {', '.join(unsupported)}")
     return lines

@@ -66,7 +66,7 @@ def _prefix(report: Report) -> list[str]:
     lines = sorted({turn.line for turn in broken if turn.line is not None})
     where = f" (line{'s' * (len(lines) > 1)} {listed(map(str, lines))})" if lines else ""
     when = f"; the first cache miss occurs when {broken[0].name}{where}" if broken else ""
-    stays = f"a prefix cache keeps {int(stability.share * 100)} % in the example conversation{when}"
+    stays = f"a prefix cache can reuse {int(stability.share * 100)} % of the prompts of the example conversation{when}"
     return [f"{stays}; {ticks}" if ticks else stays]
 
 

@@ -29,7 +29,7 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
     if strategy == "prompt":
         return Verdict(
             "prompt-only",
-            "The template does not render tools. Tool calling works if the system prompt describes them; "
+            "The template does not render tools. Tool calling works if the prompt describes them; "
             f"`toolfmt render` does this. Call format: {_requested(format)}.",
         )
     fixed = [finding for finding in findings if finding.severity == "warning" and finding.fixed_by in _BY_TOOLFMT]
@@ -56,7 +56,7 @@ def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
     if not renders:
         return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
     if all(map(is_about_parsing, errors)):
-        return f"Prompts can be rendered, but not all calls can be parsed: {_named(errors)}."
+        return f"Prompts can be rendered, but calls are rendered or declared wrongly: {_named(errors)}."
     return f"Tool calling is not reliable: {_named(errors)}. Fix this first; `toolfmt render` cannot work around it."
 
 

@@ -31,7 +31,7 @@ def or_in_words(facts: Facts, change: str, alternative: str) -> tuple[str, Fixed
     if facts.takes_prose:
         return f"{change}{alternative}.", "prompt"
     no_prompt = (
-        "The tools cannot be described in the system prompt, because the template takes no request without tools."
+        "The tools cannot be described in the system prompt instead: the template fails on a request without tools."
     )
     return f"{change}. {no_prompt}", "request"
 

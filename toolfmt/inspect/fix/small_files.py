@@ -34,7 +34,7 @@ def check_output(output: Path, files: ModelFiles) -> None:
     All links are resolved.
     """
     if any(home.is_dir() and _is_within(output, home) for home in (files.home, files.directory)):
-        raise CannotCopy(f"{output}: inside the model directory, which is never changed; name a directory elsewhere")
+        raise CannotCopy(f"--output {output}: in the model directory, which is never changed; choose another directory")
     if not os.path.lexists(output):
         return
     if not output.is_dir():

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from toolfmt.formats import ToolCallFormat, default_format, formats
 from toolfmt.inspect.format.read_back import (
-    NASTY,
+    SPECIAL,
     SINGLE_CALL,
     TYPED_CALL,
     RoundTrip,
@@ -52,7 +52,7 @@ class ReadBack:
 
     @property
     def tolerated(self) -> tuple[str, ...]:
-        return tuple(sorted({name for trial in self.trials if trial.kind != NASTY for name in trial.tolerated}))
+        return tuple(sorted({name for trial in self.trials if trial.kind != SPECIAL for name in trial.tolerated}))
 
     def evidence(self) -> Evidence:
         """Return how many kinds of call were parsed back exactly (`5/5 round trips`), and which were not."""

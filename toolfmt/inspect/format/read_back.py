@@ -43,13 +43,15 @@ from toolfmt.messages.events import (
     ToolCallStart,
 )
 
-Kind: TypeAlias = Literal["one string argument", "two calls", "typed values", "null", "no arguments", "nasty strings"]
+Kind: TypeAlias = Literal[
+    "one string argument", "two calls", "typed values", "null", "no arguments", "special characters"
+]
 
 SINGLE_CALL: Kind = "one string argument"
 TYPED_CALL: Kind = "typed values"
-NASTY: Kind = "nasty strings"
+SPECIAL: Kind = "special characters"
 
-NASTY_STRINGS = (
+SPECIAL_STRINGS = (
     "a \"double\" and a 'single' quote, it's",
     "two\nlines",
     '}} {"a": [1]} ]) >',
@@ -164,7 +166,7 @@ def render_calls(
 
 
 def call_sets(*, parallel: bool) -> list[tuple[Kind, tuple[Call, ...]]]:
-    """Return the calls to try, without the nasty strings; two calls only if `parallel`."""
+    """Return the calls to try, without the special characters; two calls only if `parallel`."""
     two: list[tuple[Kind, tuple[Call, ...]]] = [("two calls", PARALLEL)] if parallel else []
     return [
         (SINGLE_CALL, SINGLE),
@@ -180,21 +182,21 @@ def trials(
 ) -> list[RoundTrip]:
     """Return the results of all sets of calls in the format."""
     made = [try_calls(renders, format, shape, kind, calls, signed) for kind, calls in call_sets(parallel=parallel)]
-    return [*made, _try_nasty(renders, format, shape, signed)]
+    return [*made, _try_special(renders, format, shape, signed)]
 
 
-def _try_nasty(renders: Renders, format: ToolCallFormat, shape: TurnShape, signed: bool) -> RoundTrip:
-    """Try one call for each nasty string. Those that the format's own writer rejects are listed separately."""
+def _try_special(renders: Renders, format: ToolCallFormat, shape: TurnShape, signed: bool) -> RoundTrip:
+    """Try one call for each of these strings. Those that the format's own writer rejects are listed separately."""
     failed: list[str] = []
     impossible: list[str] = []
     tolerated: dict[str, None] = {}
-    for value in (*NASTY_STRINGS, *own_markers(format)):
-        trial = try_calls(renders, format, shape, NASTY, ((TOOL, {PARAMETER: value}),), signed)
+    for value in (*SPECIAL_STRINGS, *own_markers(format)):
+        trial = try_calls(renders, format, shape, SPECIAL, ((TOOL, {PARAMETER: value}),), signed)
         tolerated |= dict.fromkeys(trial.tolerated)
         if not trial.exact:
             (failed if can_carry(format, value) else impossible).append(_quote(value))
     beyond = f"{format.name} cannot represent the test values {', '.join(impossible)}" if impossible else ""
-    return RoundTrip(NASTY, "inexact" if failed else "exact", ", ".join(failed), tuple(tolerated), beyond=beyond)
+    return RoundTrip(SPECIAL, "inexact" if failed else "exact", ", ".join(failed), tuple(tolerated), beyond=beyond)
 
 
 def rendered_variant(renders: Renders, format: ToolCallFormat, shape: TurnShape, *, parallel: bool) -> str | None:

@@ -71,9 +71,9 @@ class PrefixCondition:
         """Return the condition as a phrase, as after "except" in a sentence."""
         given = [f"{name}={str(value).lower()}" for name, value in self.variables]
         if self.reasoning is not None:
-            given.append("earlier reasoning sent" if self.reasoning else "no earlier reasoning sent")
-        when = [] if self.tools else ["if no tools are sent"]
-        return ", ".join([*when, *([f"with {listed(given)}"] if given else [])])
+            given.append("earlier reasoning is sent" if self.reasoning else "no earlier reasoning is sent")
+        when = [] if self.tools else ["no tools are sent"]
+        return f"if {listed([*when, *given])}"
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -290,16 +290,14 @@ class Verdict(JsonRecord):
 
 @dataclass(frozen=True)
 class TemplateInfo:
-    """The inspected template: its file, its name there, and the variables that it reads."""
+    """The inspected template: its file, its name there, the variables that it reads, and why it is used."""
 
     origin: str
     name: str
     sha256: str
     variables: tuple[str, ...]
     reason: str = ""
-    """Why this template is used, in one sentence."""
     has_sample_words: bool = False
-    """Whether its source has a word as a string that reports for people show in place of the words of the probes."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"origin": self.origin, "name": self.name, "sha256": self.sha256, "variables": list(self.variables)}

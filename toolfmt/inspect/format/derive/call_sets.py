@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from toolfmt.inspect.format.read_back import NASTY_STRINGS
+from toolfmt.inspect.format.read_back import SPECIAL_STRINGS
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     BARE_TOOL,
@@ -36,10 +36,10 @@ _LONG_NAME = "look_up_the_opening_hours_of_each_museum_in_the_cities_named"
 _NAMES = ("open-file", "files.read", "FindPlace2", "list", "x", _LONG_NAME)
 _KEYS: dict[str, Any] = {"max-results": 7, "user.name": "here", "URL": "here", "line2": "here", "_hidden": "here"}
 _STRINGS = (
-    *(value for value in NASTY_STRINGS if value and value == value.strip()),
+    *(value for value in SPECIAL_STRINGS if value and value == value.strip()),
     "a", "1.50", "-0", "a & b < c > d", "{{ x }} {% y %}", "naïve 🜚 \u202e \u00a0 e\u0301",
 )  # fmt: skip
-_PADDED_STRINGS = (*(value for value in NASTY_STRINGS if value != value.strip()), "\ttab", " ")
+_PADDED_STRINGS = (*(value for value in SPECIAL_STRINGS if value != value.strip()), "\ttab", " ")
 _INSIDE = {
     "a tab": "\t", "a carriage return": "\r", "a line end of Windows": "\r\n",
 }  # fmt: skip
