@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 from toolfmt.formats import ToolCallFormat, default_format, formats
 from toolfmt.inspect.format.read_back import (
-    SPECIAL,
     SINGLE_CALL,
+    SPECIAL,
     TYPED_CALL,
     RoundTrip,
     rendered_variant,
