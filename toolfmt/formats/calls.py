@@ -40,6 +40,7 @@ class Committed(Exception):
 class Calls:
     """The calls of one answer, in the order in which they appear."""
 
+    streams = True
     # What is the same for every answer until a call begins stands here: a short call notices what one costs to make.
     _noted = ""
     """How every call of the frame is read generously."""
@@ -435,6 +436,7 @@ class Calls:
 class DryRun(Calls):
     """A reading that says nothing: it only asks whether calls stand here."""
 
+    streams = False
     first: str | None = None
     """The name of the first call that was read."""
 
@@ -469,6 +471,8 @@ class DryRun(Calls):
 
 class Trial(Calls):
     """Calls that are read ahead, in a part of the text, and told to nobody yet: `Calls.take_over` tells them."""
+
+    streams = False
 
     def __init__(self, scan: Scan, calls: Calls) -> None:
         self.events, self._scan, self._fragments = [], scan, []

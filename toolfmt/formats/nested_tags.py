@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.bodies import quoted
 from toolfmt.formats.calls import Calls
+from toolfmt.formats.clean_json import DEEPEST
 from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.frames import Frame, check_filled, close_frame, follows
 from toolfmt.formats.raw_values import Value
 from toolfmt.formats.scan import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.tagged import opens_json
 from toolfmt.formats.typed import STRING, Types, raw_text, type_of
-from toolfmt.formats.values import DEEPEST, LITERAL, read_value
+from toolfmt.formats.values import LITERAL, read_value
 
 if TYPE_CHECKING:
     from toolfmt.formats.constraint import Constraint

@@ -26,13 +26,8 @@ from toolfmt.formats.bodies import (
     escaped,
     quoted,
 )
+from toolfmt.formats.clean_json import DEEPEST, DONE, KEY, LONGEST_KEY, STRING, VALUE, CleanJson
 from toolfmt.formats.scan import Body, Incomplete, Literals, Malformed, Reading, Scan, Stretch, literals
-
-DEEPEST = 256
-"""Values nested deeper than this are refused: Python's own JSON reader gives up at about a thousand."""
-
-LONGEST_KEY = 400
-"""A key of an object is not longer than so many characters."""
 
 _WORD = re.compile(r"""[^\s,()\[\]{}:'"=<>]*""")
 _TEXT = re.compile(r"""[^()\[\]{}<>'"=,\n]*""")
@@ -52,12 +47,18 @@ _CLOSER = {"{": "}", "[": "]"}
 class Sink(Notes, Protocol):
     """Where a value goes: a call's arguments, or a list."""
 
+    streams: bool
+    """Whether fragments are emitted as they arrive, so that a clean stretch may be passed on as one span."""
+
     def arguments(self, fragment: str) -> None: ...
     def stream(self, body: Body) -> Reading[None]: ...
+    def waits_in(self, body: Body) -> Stretch | None: ...
 
 
 class Gathered:
     """A sink that keeps what it is given, for a value that is needed whole."""
+
+    streams = False
 
     def __init__(self, scan: Scan, sink: Sink | None = None) -> None:
         self.fragments: list[str] = []
@@ -280,6 +281,22 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
     """One value, blanks before it included, said to the sink as JSON."""
     stack: list[str] = []
     inside: list[set[str]] = []  # of an object its keys so far, of a tuple whether a comma stood in it
+    if notation is JSON and sink.streams:
+        clean = CleanJson()
+        yield from scan.stream(clean, sink)
+        state, stack, inside = clean.final or (clean.state, clean.closers, clean.keys)
+        if state == DONE:
+            return
+        if state == KEY:
+            sink.arguments((yield from scan.spaces()))
+            yield from scan.need()
+            yield from _key(scan, sink, notation, stack[-1], inside[-1])
+        elif state != VALUE:
+            if state == STRING:
+                yield from sink.stream(JsonString(sink))
+                sink.arguments('"')
+            if not (yield from _separated(scan, sink, notation, stack, inside)):
+                return
     while True:
         sink.arguments((yield from scan.spaces()))
         opening = yield from scan.need()
