@@ -10,10 +10,10 @@ the next one is read. No value holds another argument or another call unless bot
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from toolfmt.formats.bodies import Raw, escaped
 from toolfmt.formats.calls import Calls
@@ -29,7 +29,6 @@ _NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
 _ANY = re.compile(r"(?s:.*)")
 _DIGITS = re.compile(r"-?[0-9]*")
 _MOST_HELD = 400
-_MOST_KNOWN = 256
 _MOST_QUOTED = 8
 """Calls that stand open in one value. Each that is not quoted after all is read again, so their number bounds the
 cost."""
@@ -39,17 +38,6 @@ _UNCLOSED = "unclosed_tag"
 _NAMED = ' name="'
 _OF_EACH_TYPE: tuple[Any, ...] = ("", 0, True, None, [], {})
 _APART = ("", *" \t\r\n</-")
-
-
-class Wanted(NamedTuple):
-    """What is looked for in a value."""
-
-    literals: Literals
-    ends_of_keys: Mapping[str, str]
-    """The keys by what stands at the end of a declared key's tag, which shows a tag whose beginning is damaged."""
-    behind: tuple[str, ...]
-    """Those of them that begin like any text: the value is searched for them when it has ended."""
-    any_behind: re.Pattern[str]
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,9 @@ class Tags:
     """Whether the family writes tags on lines of their own."""
     header: Header
     """How a key stands in its tag."""
-    _known: dict[Any, Wanted] = field(default_factory=dict, compare=False, repr=False)
+    _stops: dict[Any, Literals] = field(default_factory=dict, compare=False, repr=False)
+    """What values stop at, by their closers and whether keys are declared: no more entries than the format has
+    closers."""
 
     @cached_property
     def following(self) -> tuple[str, ...]:
@@ -106,14 +96,28 @@ class Tags:
         found = re.search(r"\w\w(?:\s+\w+)?\W*\Z", self.key_opener)
         return self.key_opener if found is None else found.group()
 
-    def _otherwise(self, key: str) -> tuple[str, ...]:
-        """A key's tag in the notation of other families."""
+    @cached_property
+    def foreign_key(self) -> tuple[str, str]:
+        """What stands before and after a key in its tag in the notation of other families; empty without one."""
         opener = self.key_opener
-        if opener[:1] != "<" or self.key_closer != ">":
-            return ()
+        if opener[:1] != "<" or self.key_closer != ">" or self.value_opener:
+            return "", ""
         if opener[-1] == "=":
-            return (f'{opener[:-1]} name="{key}">',)
-        return (f"{opener[: -len(_NAMED)]}={key}>",) if opener.endswith(_NAMED) else ()
+            return f'{opener[:-1]} name="', '">'
+        return (f"{opener[: -len(_NAMED)]}=", ">") if opener.endswith(_NAMED) else ("", "")
+
+    @cached_property
+    def ends_of_tags(self) -> re.Pattern[str] | None:
+        """What follows the key in its tag, up to the tag's end. None if the end of a damaged tag shows nothing."""
+        if self.value_opener or ">" not in self.key_closer:
+            return None
+        ends = {self.header.write("", value, 0) + self.key_closer for value in _OF_EACH_TYPE}
+        return re.compile("|".join(map(re.escape, sorted(ends, key=len, reverse=True))))
+
+    def written_keys(self, declared: Iterable[str]) -> dict[str, str]:
+        """Return the declared keys by their text in a tag."""
+        rest = len(self.header.write("", "", 0))
+        return {self.header.write(key, "", 0)[:-rest] if rest else key: key for key in declared}
 
     @cached_property
     def broken_key(self) -> Literals:
@@ -123,33 +127,13 @@ class Tags:
             return literals()  # what is left of a sign shows nothing
         return literals(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
 
-    def wanted(self, closers: tuple[str, ...], declared: tuple[str, ...] | None) -> Wanted:
-        """What a value with these closers stops at, and what is looked for in it once it has ended."""
-        known = self._known.get((closers, declared))
+    def wanted(self, closers: tuple[str, ...], declared: bool) -> Literals:
+        """What a value with these closers stops at. The same for all declared keys, so nothing is compiled for them."""
+        known = self._stops.get((closers, declared))
         if known is None:
-            ends: dict[str, str] = {}
-            if declared is not None and not self.value_opener and ">" in self.key_closer:
-                whole = {
-                    self.header.write(key, value, 0) + self.key_closer: key
-                    for key in declared
-                    for value in _OF_EACH_TYPE
-                }
-                ends = {tag: key for tag, key in whole.items() if len(key) > 2}
-                ends |= {self.key_opener[-1] + tag: key for tag, key in whole.items()}
-                ends |= {tag: key for key in declared for tag in self._otherwise(key)}
-            of_a_tag = declared is None and not self.value_opener and self.key_opener.startswith("<")
-            remains = (self.remains,) if of_a_tag else ()
-            foreign = [tag for tag in ends if tag[0] == "<"]
-            behind = tuple(tag for tag in ends if tag[0] != "<")
-            known = Wanted(
-                literals(*closers, *self.structure, *foreign, *remains),
-                ends,
-                behind,
-                re.compile("|".join(map(re.escape, behind))),
-            )
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[closers, declared] = known
+            of_a_tag = not self.value_opener and self.key_opener.startswith("<")
+            damaged = (self.foreign_key[0] if declared else self.remains) if of_a_tag else ""
+            known = self._stops[closers, declared] = literals(*closers, *self.structure, *filter(None, (damaged,)))
         return known
 
 
@@ -160,6 +144,8 @@ class Given:
     keys: set[str] = field(default_factory=set)
     doubted: set[str] = field(default_factory=set)
     """Keys of which a value holds the end of a tag: where the call ends without them the value has run over it."""
+    written: dict[str, str] | None = None
+    """The declared keys by their text in a tag, once they have been needed."""
 
 
 class Value:
@@ -295,9 +281,7 @@ class RawValue(Value):
     """Whether a closer of a call stands in the value, and no end of a call behind it."""
 
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
-        wanted = tags.wanted(closers, calls.parameters)
-        super().__init__(scan, calls, wanted.literals)
-        self.ends_of_keys, self.looked_for = wanted.ends_of_keys, wanted
+        super().__init__(scan, calls, tags.wanted(closers, calls.declares("") is not None))
         self.tags, self.closers, self.given = tags, closers, given
         self.keys: list[bool] = []
         """The tags of keys that stand open in the value, and whether a line ends behind each."""
@@ -307,22 +291,40 @@ class RawValue(Value):
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         end = self.scan.position - len(stop)
         token, text = yield from self._structure(stop)
-        if token and self.looked_for.behind:
+        if token and self.tags.ends_of_tags is not None:
             self._look_back(end)
         return token, text
 
     def _look_back(self, end: int) -> None:
         """The ends of damaged tags in a value that has ended."""
         value = self.scan.read_between(self.begin, end)
-        if not any(tag in value for tag in self.looked_for.behind):
-            return  # known in a fraction of the time that the expression takes
-        sign = self.tags.key_opener[-1]
-        for found in self.looked_for.any_behind.finditer(value):
-            begin, whole = found.start(), found.group()[0] == sign
-            if not value.endswith(self.tags.key_opener, 0, begin + whole) and (
-                whole or value[begin - 1 : begin] not in _APART
-            ):
-                self.given.doubted.add(self.ends_of_keys[found.group()])
+        sign, last = self.tags.key_opener[-1], 0
+        for found in self.tags.ends_of_tags.finditer(value):  # type: ignore[union-attr]  # the caller has looked
+            for key in self._keys_before(value, found.start(), last):
+                begin = found.start() - len(key)
+                whole = value[begin - 1 : begin] == sign and begin > last
+                if not whole and len(key) <= 2:
+                    continue
+                last = found.end()
+                begin -= whole
+                if not value.endswith(self.tags.key_opener, 0, begin + whole) and (
+                    whole or value[begin - 1 : begin] not in _APART
+                ):
+                    self.given.doubted.add(self._written[key])
+                break
+
+    def _keys_before(self, value: str, end: int, begin: int) -> Iterator[str]:
+        """The written keys that end at a place of the value and begin after another, the longest first."""
+        written = self._written
+        for size in sorted({len(key) for key in written}, reverse=True):
+            if begin <= end - size and (key := value[end - size : end]) in written:
+                yield key
+
+    @property
+    def _written(self) -> dict[str, str]:
+        if self.given.written is None:
+            self.given.written = self.tags.written_keys(self.calls.parameters or ())
+        return self.given.written
 
     def _structure(self, stop: str) -> Reading[tuple[str, str]]:
         """As `_met`, for the value's place in the frame."""
@@ -583,9 +585,14 @@ class RawValue(Value):
         """The end of a key's tag, whose beginning is damaged."""
         scan, tags = self.scan, self.tags
         here = scan.position
-        if mark in self.ends_of_keys and mark[0] == "<":
-            if self._last(begin, 1) in ("", "\n"):
-                self.given.doubted.add(self.ends_of_keys[mark])
+        opener, closer = tags.foreign_key
+        if opener and mark == opener and self.calls.declares("") is not None:
+            try:
+                key, _ = yield from scan.within(literals(closer))
+            except (Malformed, Incomplete):
+                key = ""
+            if self.calls.declares(key) and self._last(begin, 1) in ("", "\n"):
+                self.given.doubted.add(key)
         elif mark == tags.key_closer:
             if not tags.value_opener or (yield from follows(scan, tags.value_opener)):
                 self._wrong(begin)
