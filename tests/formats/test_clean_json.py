@@ -13,7 +13,7 @@ from toolfmt.formats.clean_json import DEEPEST, DONE, CleanJson
 from toolfmt.formats.values import JSON, whole_value
 from toolfmt.messages.events import ToolCallArguments, ToolCallEnd, ToolCallRejected
 
-_LEAVES = [0, -1.5e3, 10**30, True, None, "", "a b", 'q"\\\n', "é\U0001f600", "\ud83d", {}, []]
+_LEAVES: list[Any] = [0, -1.5e3, 10**30, True, None, "", "a b", 'q"\\\n', "é\U0001f600", "\ud83d", {}, []]
 _DAMAGE = [*"\"'{}[],: \n\\", "True", "None", "1.", "+1", "//", "\x00", "\\x", '""', ",,", "key", "…"]
 
 
@@ -27,8 +27,8 @@ def value(draw: random.Random, depth: int = 0) -> Any:
 
 def written(draw: random.Random) -> str:
     """Return JSON in one of several layouts, damaged in half of the cases."""
-    layout = draw.choice([{}, {"indent": 1}, {"separators": (",", ":")}, {"separators": (" ,\t", " :\n")}])
-    text = json.dumps(value(draw), ensure_ascii=draw.random() < 0.5, **layout)
+    layouts: list[dict[str, Any]] = [{}, {"indent": 1}, {"separators": (",", ":")}, {"separators": (" ,\t", " :\n")}]
+    text = json.dumps(value(draw), ensure_ascii=draw.random() < 0.5, **draw.choice(layouts))
     for _ in range(draw.randrange(3)):
         at = draw.randrange(len(text) + 1)
         text = text[:at] + draw.choice(_DAMAGE) + text[at + draw.randrange(3) :]
@@ -62,6 +62,27 @@ def test_the_two_readers_read_the_same(seed: int) -> None:
             assert set(whole[1]) == set(alone[1]), text
         assert [read(text, size) for size in (1, 3, draw.randint(4, 20))] == [whole] * 3, text
         assert [read(text, size, strict=True) for size in (1, 7)] == [read(text, 10**6, strict=True)] * 2, text
+
+
+@pytest.mark.parametrize(
+    ("text", "tolerated"),
+    [
+        ("""{"a": 1, 'a': 2}""", {"single_quotes", "duplicate_key"}),
+        ("""[{"a": {"b": 1}, "c": 'x', "a": 2}]""", {"single_quotes", "duplicate_key"}),
+        ("""{"a": {"a": 1}, b: 2}""", {"unquoted_key"}),
+        ("""{"a": [True, 1]}""", {"python_literal"}),
+        (
+            """["x
+y", 1]""",
+            {"raw_newline"},
+        ),
+    ],
+)
+def test_the_lenient_reader_knows_what_the_other_has_read(text: str, tolerated: set[str]) -> None:
+    for size in (1, 5, 1000):
+        made = read(text, size)
+        assert made is not None
+        assert set(made[1]) == tolerated
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,12 @@ def test_no_expression_is_compiled_for_new_tools(name: str, monkeypatch: pytest.
     reading(name, text, "first_key", "second_key")
     compiled: list[str] = []
     compile = re.compile
-    monkeypatch.setattr(re, "compile", lambda pattern, flags=0: compiled.append(pattern) or compile(pattern, flags))
+
+    def counted(pattern: Any, flags: int = 0) -> Any:
+        compiled.append(pattern)
+        return compile(pattern, flags)
+
+    monkeypatch.setattr(re, "compile", counted)
     reading(name, text, "first_key", *(f"new_key_{number}" for number in range(30)))
     assert compiled == []
 

@@ -589,8 +589,8 @@ def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None
         "transformers": f'toolfmt.load("{tmp_path}/a model").parser(tools=tools)',
     }
     assert remarks(report)["any runtime"] == (
-        "the template renders no tools; this command describes them in the system prompt and demands calls in the json format; "
-        "send the printed request, which has no `tools`"
+        "the template renders no tools; this command describes them in the system prompt and demands calls in the "
+        "json format; send the printed request, which has no `tools`"
     )
     assert set(report.runtimes.values()) == {"none: the template renders no tools"}
     assert advised(inspect_template(PLAIN))["any runtime"] == "toolfmt render DIR --request FILE --output messages"

@@ -84,7 +84,7 @@ class CleanJson:
         while True:
             if state == STRING:
                 at = _STRING.match(text, at).end()  # type: ignore[union-attr]  # it matches anything
-                if at == len(text) or (text[at] == "\\" and not closed and _PARTIAL_ESCAPE.match(text, at)):
+                if at == len(text) or (text[at] == "\\" and _PARTIAL_ESCAPE.match(text, at)):
                     break
                 if text[at] != '"':
                     clean = False
@@ -101,16 +101,16 @@ class CleanJson:
                     closers.pop()
                     keys.pop()
                 else:
-                    clean = _may_become_clean(text, at, closed)
+                    clean = _may_become_clean(text, at)
                     break
             elif after_opening and (found := _CLOSE.match(text, at)) is not None and found[1] == closers[-1]:
-                at, state, after_opening = found.end(), AFTER, False
+                at, state = found.end(), AFTER
                 closers.pop()
                 keys.pop()
             elif state == KEY:
                 found = _KEY.match(text, at)
                 if found is None or found[1] in keys[-1]:
-                    clean = found is None and _may_become_clean(text, at, closed)
+                    clean = found is None and _may_become_clean(text, at)
                     break
                 keys[-1].add(found[1])
                 added.append((keys[-1], found[1]))
@@ -118,7 +118,7 @@ class CleanJson:
             else:
                 found = _VALUE.match(text, at)
                 if found is None or (found[2] and len(closers) == DEEPEST):
-                    clean = found is None and _may_become_clean(text, at, closed)
+                    clean = found is None and _may_become_clean(text, at)
                     break
                 at, after_opening = found.end(), bool(found[2])
                 if found[2]:
@@ -137,6 +137,6 @@ class CleanJson:
         return text[begin:at], at, False
 
 
-def _may_become_clean(text: str, at: int, closed: bool) -> bool:
+def _may_become_clean(text: str, at: int) -> bool:
     """Whether more text may complete the token that begins here."""
-    return not closed and _PARTIAL_TOKEN.match(text, at) is not None
+    return _PARTIAL_TOKEN.match(text, at) is not None
