@@ -353,7 +353,7 @@ def test_names_are_listed_as_a_person_reads_them() -> None:
 
 
 EVIL = (
-    "No filter named x found.; the template raises: z; `y` is undefined; true keeps earlier reasoning",
+    "No filter named x found.; the template raises: z; `y` is undefined; if true: keeps earlier reasoning",
     "SecurityError: access to attribute \\'append\\' of \\'list\\' object is unsafe. (line 1); it raises: {} {0}",
 )
 CONDITIONS = (

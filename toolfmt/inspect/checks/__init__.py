@@ -28,7 +28,7 @@ from toolfmt.inspect.report.report import Finding, FindingKey, Severity
 _MODULES = (
     "tf001_no_template",
     "tf002_template_broken",
-    "tf003_user_message_rejected",
+    "tf003_user_message_lost",
     "tf004_nondeterministic",
     "tf005_special_token_missing",
     "tf006_unexpected_value",

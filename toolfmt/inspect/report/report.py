@@ -344,7 +344,8 @@ class Effect(JsonRecord):
 
     @property
     def sentence(self) -> str:
-        return " ".join(filter(None, (listed(self.values, "or"), filled(self.words, self.excerpts))))
+        when = listed(self.values, "or")
+        return (f"if {when}: " if when and self.kind != "needed" else "") + filled(self.words, self.excerpts)
 
 
 @dataclass(frozen=True)
@@ -600,7 +601,7 @@ class Report:
 
     `verdict` depends on all findings, even those that the caller excluded. `findings` are errors and warnings, `notes`
     are less important; both have the same shape. `prompts` are renders of some conversations, by their description,
-    for comparing templates.
+    for comparing templates; `left_out` is the number of findings and notes that the caller excluded (not in the JSON).
     """
 
     path: str
@@ -618,7 +619,6 @@ class Report:
     """What rendering needs. The JSON only has what ends a response, and the part of it in the generation prompt."""
     prompts: dict[str, SamplePrompt] = field(default_factory=dict)
     left_out: int = 0
-    """The number of findings and notes that the caller excluded; not in the JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

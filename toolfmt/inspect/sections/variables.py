@@ -268,7 +268,7 @@ def _acts_as(effects: Sequence[Effect], tried: Sequence[_Value]) -> str | None:
 
 def _lacking(error: TemplateFailure, where: str) -> Effect:
     """Return the effect that the template fails if the variable is not set."""
-    return Effect("needed", f"is needed{where}: without it the template fails: {{}}", (error.clause,), error=error)
+    return Effect("needed", f"it is needed{where}: without it the template fails: {{}}", (error.clause,), error=error)
 
 
 def _appended(effect: Effect, words: str, *excerpts: str) -> Effect:
