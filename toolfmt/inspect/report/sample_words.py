@@ -1,7 +1,7 @@
 """Replace the probes' sentinels in a report with realistic sample words, for people to read.
 
-The probes use words that no template contains (`Vq8first`). JSON and SARIF keep them, so that a program can compare
-reports.
+The probes use words that no template contains (`Vq8first`). The text and HTML reports show samples. All other outputs,
+and `toolfmt diff`, keep the words of the probes, so that reports can be compared.
 """
 
 from __future__ import annotations
