@@ -1,16 +1,18 @@
 """CPU time per 4-character delta, with events, for every format, next to a baseline and other runtimes in the same run.
 
-    python -m benchmarks.parse_deltas [--rounds 5] [--json] [--format NAME]… [--workload content|argument|call]
+    python -m benchmarks.parse_deltas [--rounds 5] [--json] [--format NAME]… [--workload content|argument|call|tools]
 
 Two workloads: content, and one long string argument (code with quotes, newlines and braces). A third row, `call`, is
 one short call of 20 to 40 deltas (a few more if the frame is long), whole: the parser made, fed and finished; its
-figures are µs per call. The floor is a loop that builds one event per delta and keeps it. mlx-lm's loop is its
-server's: split each delta by state, gather the call's text, parse it when the end marker has come; it is left out if
-mlx-lm is not installed or has no parser for the format. The streaming parsers of transformers, vLLM and SGLang, if they
-are installed, read the same deltas as in their servers (`benchmarks.peer_reading`): including the construction of the
-parser, the server's work around it, and 1 to 2 µs per delta of this project's own harness. The time of some grows with
-the square of the length: one that took longer than `PATIENCE` for a size is not measured for the next. Each cell is the
-best of the rounds, and its ratio to the floor of the same round; machines are noisy, ratios less so.
+figures are µs per call. The rows `tools` are the same call of a tool with 1 to 10,000 parameters that the process has
+not seen before; `deltas` is the number of parameters. The floor is a loop that builds one event per delta and keeps it.
+mlx-lm's loop is its server's: split each delta by state, gather the call's text, parse it when the end marker has come;
+it is left out if mlx-lm is not installed or has no parser for the format. The streaming parsers of transformers, vLLM
+and SGLang, if they are installed, read the same deltas as in their servers (`benchmarks.peer_reading`): including the
+construction of the parser, the server's work around it, and 1 to 2 µs per delta of this project's own harness. The time
+of some grows with the square of the length: one that took longer than `PATIENCE` for a size is not measured for the
+next. Each cell is the best of the rounds, and its ratio to the floor of the same round; machines are noisy, ratios less
+so.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 from toolfmt.messages.events import Content
 
 SIZES = (256, 1024, 4096, 16384)
+PARAMETERS = (1, 20, 200, 10_000)
 DELTA = 4
 PATIENCE = 0.5
 """CPU seconds for one parse of one output from which on a peer is not measured with a longer one."""
@@ -176,6 +179,9 @@ def measure(
         runners = {"floor": floor, "toolfmt": toolfmt} | ({"mlx-lm": peer} if peer else {})
         others = {} if number % others_every else peers(format)
         for workload in workloads:
+            if workload == "tools":
+                rows += new_tools(format, rounds)
+                continue
             if workload == "call":
                 pieces = short_call(format)
                 best, ratio = best_of(rounds, runners, format, pieces)
@@ -197,6 +203,23 @@ def measure(
     return rows
 
 
+def new_tools(format: ToolCallFormat, rounds: int) -> list[dict[str, Any]]:
+    """The time of a short call whose tool has parameters that were never seen before."""
+    text, rows = "".join(short_call(format)), []
+    for count in PARAMETERS:
+        times = []
+        for number in range(rounds):
+            keys = ["code", *(f"key_{count}_{number}_{at}" for at in range(count - 1))]
+            schema = {"type": "object", "properties": {key: {"type": "string"} for key in keys}}
+            begin = time.process_time()
+            parser = Parser(format, tools=[{"name": "run", "parameters": schema}])
+            parser.feed(text)
+            parser.finish()
+            times.append((time.process_time() - begin) * 1e6)
+        rows.append({"format": format.name, "workload": "tools", "deltas": count, "us": {"toolfmt": min(times)}})
+    return rows
+
+
 def best_of(
     rounds: int,
     runners: dict[str, Callable[[ToolCallFormat, list[str]], None]],
@@ -215,6 +238,8 @@ def best_of(
 
 
 def report(rows: list[dict[str, Any]]) -> None:
+    new = [row for row in rows if row["workload"] == "tools"]
+    rows = [row for row in rows if row["workload"] != "tools"]
     names = list(dict.fromkeys(name for row in rows for name in row["us"] if name not in ("floor", "toolfmt")))
     head = f"{'format':16}{'workload':10}{'deltas':>8}{'floor':>9}{'toolfmt':>9}{'×floor':>8}{'×256':>7}"
     print(head + "".join(f"{name:>14}" for name in names))
@@ -230,6 +255,12 @@ def report(rows: list[dict[str, Any]]) -> None:
     calls = [row["us"]["toolfmt"] for row in rows if row["workload"] == "call"]
     if streamed:
         print(f"worst ratio to the floor: {max(streamed):.1f}")
+    for count in sorted({row["deltas"] for row in new}):
+        spent = {row["format"]: row["us"]["toolfmt"] for row in new if row["deltas"] == count}
+        slowest = max(spent, key=lambda name: spent[name])
+        print(
+            f"new tools, {count} parameters: {median(spent.values()):.0f} µs, at most {spent[slowest]:.0f} ({slowest})"
+        )
     if calls:
         print(f"a short call: {min(calls):.0f} to {max(calls):.0f} µs, in the middle {median(calls):.0f} µs")
 
@@ -239,10 +270,10 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--json", action="store_true")
     arguments.add_argument("--format", action="append", metavar="NAME", help="of this format alone; repeatable")
-    arguments.add_argument("--workload", choices=[*WORKLOADS, "call"], help="this one alone")
+    arguments.add_argument("--workload", choices=[*WORKLOADS, "call", "tools"], help="this one alone")
     options = arguments.parse_args()
     formats = [get(name) for name in options.format] if options.format else FORMATS
-    rows = measure(options.rounds, formats, [options.workload] if options.workload else [*WORKLOADS, "call"])
+    rows = measure(options.rounds, formats, [options.workload] if options.workload else [*WORKLOADS, "call", "tools"])
     if options.json:
         json.dump(rows, sys.stdout, indent=1)
     else:
