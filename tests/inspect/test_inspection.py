@@ -354,6 +354,12 @@ def test_a_question_that_is_not_rendered_is_an_error_unless_render_fixes_it(
     assert [(one.message, one.fix, one.severity, one.fixed_by) for one in found] == [(what, *fix)]
 
 
+def test_parts_that_are_printed_as_python_do_not_replace_a_lost_string() -> None:
+    source = "{% for m in messages %}<|{{ m.role }}|>{{ m.content[:5] }}<|end|>{% endfor %}"
+    (found,) = (one for one in inspect_template(source).findings if one.code == "TF003")
+    assert (found.severity, found.fixed_by, found.fix) == ("error", "", "Use another template.")
+
+
 def test_renders_of_a_template_that_takes_parts_only_hand_over_parts() -> None:
     parts = "{% for m in messages %}{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}"
     renders = Renders(ChatTemplate(parts))

@@ -35,6 +35,7 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, USER, text_part, user
+from toolfmt.inspect.probe.turns.turn_probe import printed_as
 from toolfmt.inspect.report.error_messages import lacks_a_filter, thrown
 from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
@@ -51,7 +52,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     tools = TOOLS if named else None
     renders = facts.renders.unchanged_content()
     prompt = renders.render(user(), tools)
-    takes_parts = USER in renders.text([{"role": "user", "content": text_part(USER)}], tools)
+    parts = renders.text([{"role": "user", "content": text_part(USER)}], tools)
+    takes_parts = USER in parts and not printed_as(parts, USER)
     severity: Severity = "warning" if takes_parts else SEVERITY
     fixed_by: FixedBy = "render" if takes_parts else ""
     if isinstance(prompt, TemplateError):
