@@ -354,6 +354,16 @@ def test_a_question_that_is_not_rendered_is_an_error_unless_render_fixes_it(
     assert [(one.message, one.fix, one.severity, one.fixed_by) for one in found] == [(what, *fix)]
 
 
+def test_a_call_whose_name_the_template_changes_is_not_reported_as_dropped() -> None:
+    calls = "{% for c in m.tool_calls or [] %}[{{ c.function.name | replace('_', '-') }} {{ c.function.arguments }}]"
+    source = "{{ tools | tojson }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + calls
+    report = inspect_template(source + "{% endfor %}{% endfor %}")
+    assert report.capabilities["tool_calls"].outcome == "text-changed"
+    (found,) = (one for one in report.findings if one.code == "TF013")
+    assert found.message.startswith("The template describes tools but renders calls without the tool's own name: ")
+    assert "[find-qplace {" in found.message
+
+
 def test_parts_that_are_printed_as_python_do_not_replace_a_lost_string() -> None:
     source = "{% for m in messages %}<|{{ m.role }}|>{{ m.content[:5] }}<|end|>{% endfor %}"
     (found,) = (one for one in inspect_template(source).findings if one.code == "TF003")

@@ -49,6 +49,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     elif facts.shows_tools:
         answer = facts.capabilities["tool_calls"]
         what = f"rejects calls: {answer.evidence}" if answer.answer == "error" else "drops calls from the history"
+        if answer.outcome == "text-changed":
+            what = f"renders calls without the tool's own name: {answer.excerpts[0]}"
         yield Diagnostic(
             f"The template describes tools but {what}.",
             "Write earlier calls into the content of the assistant message; `toolfmt render` does this. In the "

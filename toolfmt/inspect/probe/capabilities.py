@@ -134,6 +134,8 @@ def find_shape(renders: Renders) -> tuple[TurnShape | None, _CallRender]:
             second = shape, seen
         if first is None or (first.how in ("absent", "error") and seen.how == "double"):
             first = seen
+        elif first.how == seen.how == "absent" and not first.excerpt:
+            first = seen
     return second or (None, first or _CallRender("absent"))
 
 
@@ -142,8 +144,10 @@ def _see(renders: Renders, shape: TurnShape) -> _CallRender:
     if isinstance(region, TemplateError):
         return _CallRender("error", error=region)
     text, value = region.text, VALUES[0]
-    if value not in text or TOOL not in text or _DUMPED.search(text):
+    if value not in text or _DUMPED.search(text):
         return _CallRender("absent")
+    if TOOL not in text:
+        return _CallRender("absent", quote(text))
     if f'\\"{value}' in text:
         return _CallRender("double", quote(text))
     if f"'{PARAMETER}': '{value}'" in text:
@@ -184,6 +188,9 @@ def _tool_calls(renders: Renders, shape: TurnShape | None, seen: _CallRender) ->
     if seen.how == "double":
         line = renders.template.line_of(*CALLS_AT)
         return Answer("no", "the arguments appear only double-encoded", line, excerpts=(seen.excerpt,))
+    if seen.excerpt:
+        what = "a call is rendered without the tool's own name"
+        return Answer("no", what, None, "text-changed", (seen.excerpt,))
     return Answer("no", "the call of an assistant turn is not in the prompt")
 
 
