@@ -167,9 +167,7 @@ async def read(request: Request, models: Mapping[str, Served], protocol: Protoco
         place = str(served.model.files.directory)  # nothing to send to a client
         message = str(error).replace(place + os.sep, "").replace(place + ":", name + ":")
         # Other options of `Model.render` are not a fix for a client.
-        raise Rejected(
-            400, message.removesuffix(" to leave it out").removesuffix(", or render with lossy=True")
-        ) from None
+        raise Rejected(400, message.removesuffix(", or render with `--lossy` (in Python: lossy=True)")) from None
     return ChatRequest(
         name,
         served.source,

@@ -266,7 +266,7 @@ class Request:
             )
         raise NotDelivered(
             f"{best.delivery.lost[0]} is lost: {way.template.origin} does not pass it on, and no adaptation helps; "
-            "change the message, or leave it out with `--lossy` (in Python: lossy=True)"
+            "change the message, or render with `--lossy` (in Python: lossy=True)"
         )
 
     def _plans(self, way: _Way) -> Iterator[frozenset[str]]:
@@ -508,7 +508,7 @@ def _descriptions(definition: Any) -> Iterator[str]:
 
 def _media_lost(label: str, way: _Way) -> NotDelivered:
     return NotDelivered(
-        f"{label} is lost: {way.template.origin} does not take it; leave it out, or use `--lossy` "
+        f"{label} is lost: {way.template.origin} does not take it; leave it out, or render with `--lossy` "
         "(in Python: lossy=True)"
     )
 
