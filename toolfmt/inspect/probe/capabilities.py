@@ -132,7 +132,11 @@ def find_shape(renders: Renders) -> tuple[TurnShape | None, _CallRender]:
             return shape, seen
         if seen.how == "python" and second is None:
             second = shape, seen
-        if first is None or (first.how in ("absent", "error") and seen.how == "double") or (first.how == seen.how == "absent" and not first.excerpt):
+        if (
+            first is None
+            or (first.how in ("absent", "error") and seen.how == "double")
+            or (first.how == seen.how == "absent" and not first.excerpt)
+        ):
             first = seen
     return second or (None, first or _CallRender("absent"))
 
