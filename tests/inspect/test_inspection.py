@@ -19,7 +19,6 @@ from toolfmt.inspect.format import best_reading, decision
 from toolfmt.inspect.format.decision import declarations, infer
 from toolfmt.inspect.format.read_back import SPECIAL_STRINGS, own_markers
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.probe.capabilities import needs_parts
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, conversation, shapes, user
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.report import CAPABILITIES, Report

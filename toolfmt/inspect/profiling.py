@@ -17,11 +17,11 @@ from toolfmt.inspect.facts import NO_OPTIONS, Facts, InspectionOptions
 from toolfmt.inspect.format.best_reading import ReadBack
 from toolfmt.inspect.format.decision import FormatResolution, decide, declarations
 from toolfmt.inspect.format.read_back import SINGLE_CALL, call_sets, render_calls, try_calls
-from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
+from toolfmt.inspect.probe.capabilities import Probed, probe, threw
 from toolfmt.inspect.probe.conversations import PLACEHOLDERS, SINGLE, TOOLS, conversation, reply, user
 from toolfmt.inspect.probe.generation_effects import generation_effects
 from toolfmt.inspect.probe.markers import needed_tools, turn_marks
-from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.renders import Renders, needs_parts
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import SENTENCE, prefill, reasoning_markers
 from toolfmt.inspect.probe.turns import content, ids, results

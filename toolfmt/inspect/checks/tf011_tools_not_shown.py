@@ -30,9 +30,8 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.checks.workarounds import describe_tools
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import takes_questions
 from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
-from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.renders import Renders, takes_questions
 from toolfmt.templates import ChatTemplate
 
 OUTCOMES = {

@@ -31,8 +31,8 @@ from dataclasses import replace
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.checks.workarounds import give_instructions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.capabilities import takes_questions
 from toolfmt.inspect.probe.conversations import SINGLE, SYSTEM, conversation, user
+from toolfmt.inspect.probe.renders import takes_questions
 
 OUTCOMES = {
     "system-message-lost": FindingOutcome("warning", "render", replaces="TF027 system-message-lost"),

@@ -36,7 +36,7 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.reasoning import ShownReasoning, shown_reasoning
-from toolfmt.inspect.probe.renders import Region, Renders, with_text_parts
+from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import Answer, Outcome
 from toolfmt.inspect.report.turn_shape import TurnShape
@@ -106,20 +106,6 @@ def probe(renders: Renders) -> Probed:
     if not isinstance(shown, ShownReasoning):
         return Probed(capabilities, shape, parallel)
     return Probed(capabilities, shape, parallel, shown.turn, shown.name)
-
-
-def takes_questions(renders: Renders) -> bool:
-    """Return whether the text of a plain question appears in the prompt."""
-    return USER in renders.text(user())
-
-
-def needs_parts(renders: Renders) -> bool:
-    """Return whether the text of a question appears only if content is a list of parts."""
-    talks = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
-    if any(USER in renders.text(messages, tools) for messages, tools in talks):
-        return False
-    shown = [renders.text(with_text_parts(messages), tools) for messages, tools in talks]
-    return any(USER in prompt and not re.search(rf"""['"]{USER}""", prompt) for prompt in shown)
 
 
 def find_shape(renders: Renders) -> tuple[TurnShape | None, _CallRender]:

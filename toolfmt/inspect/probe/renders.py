@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.inspect.probe.conversations import REPLY, Call, Message, conversation, reply, text_part, user
+from toolfmt.inspect.probe.conversations import REPLY, TOOLS, USER, Call, Message, conversation, reply, text_part, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.words import Words
 from toolfmt.inspect.report.turn_shape import TurnShape
@@ -345,3 +345,17 @@ def token_begin(prompt: str, cut: int) -> int:
     if partial is None or (partial[0][0] not in "<[" and not re.match(r"\w", prompt[cut : cut + 1])):
         return cut
     return partial.start()
+
+
+def takes_questions(renders: Renders) -> bool:
+    """Return whether the text of a plain question appears in the prompt."""
+    return USER in renders.text(user())
+
+
+def needs_parts(renders: Renders) -> bool:
+    """Return whether the text of a question appears only if content is a list of parts."""
+    talks = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
+    if any(USER in renders.text(messages, tools) for messages, tools in talks):
+        return False
+    shown = [renders.text(with_text_parts(messages), tools) for messages, tools in talks]
+    return any(USER in prompt and not re.search(rf"""['"]{USER}""", prompt) for prompt in shown)
