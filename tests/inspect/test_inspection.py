@@ -20,7 +20,7 @@ from toolfmt.inspect.format.decision import declarations, infer
 from toolfmt.inspect.format.read_back import SPECIAL_STRINGS, own_markers
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, conversation, shapes, user
-from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.probe.renders import Region, Renders, needs_parts
 from toolfmt.inspect.report.report import CAPABILITIES, Report
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
