@@ -101,3 +101,26 @@ def test_a_tag_of_another_family_in_a_value_is_still_known() -> None:
     parser = Parser("xml_function", tools=[{"name": "water", "parameters": schema}])
     events = [event for character in text for event in parser.feed(character)] + parser.finish()
     assert [type(event).__name__ for event in events][-1] == "ToolCallRejected"
+
+
+def test_declared_keys_are_prepared_once_a_call_and_only_if_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = []
+    whole = Tags.written_keys
+
+    def counted(tags: Tags, declared: Any) -> Any:
+        prepared.append(len([*declared]))
+        return whole(tags, declared)
+
+    monkeypatch.setattr(Tags, "written_keys", counted)
+    call = [("plant", {"first": "<b>" * 200, "second": "<i>" * 200})]
+    text = write("xml_function", call, tools=tools("first", "second"))
+    prepared.clear()
+    reading("xml_function", text, "first", "second", *(f"key_{number}" for number in range(1000)))
+    assert prepared == [1002]
+    plain = write("xml_function", [("plant", {"first": "a fern"})], tools=tools("first"))
+    prepared.clear()
+    reading("xml_function", plain, "first")
+    parser = Parser("xml_function")
+    parser.feed(text)
+    parser.finish()
+    assert prepared == []

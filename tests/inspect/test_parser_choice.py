@@ -237,7 +237,7 @@ def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
 def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None:
     ((_, report),) = reports(["mistralai-Mistral-7B-Instruct-v0.3"])
     remarks = {one.runtime: one.remark for one in report.sections.advice}
-    assert remarks[SGLANG] == "mistral in a stream, returns only the first call of a turn"
+    assert remarks[SGLANG] == "mistral returns the second and later calls as content in a stream"
     assert remarks[VLLM] == ""
 
 

@@ -98,7 +98,7 @@ class Tags:
 
     @cached_property
     def foreign_key(self) -> tuple[str, str]:
-        """What stands before and after a key in its tag in the notation of other families; empty without one."""
+        """Return the text before and after a key in a tag as other families write it; empty if there is no such tag."""
         opener = self.key_opener
         if opener[:1] != "<" or self.key_closer != ">" or self.value_opener:
             return "", ""
@@ -114,10 +114,14 @@ class Tags:
         ends = {self.header.write("", value, 0) + self.key_closer for value in _OF_EACH_TYPE}
         return re.compile("|".join(map(re.escape, sorted(ends, key=len, reverse=True))))
 
-    def written_keys(self, declared: Iterable[str]) -> dict[str, str]:
-        """Return the declared keys by their text in a tag."""
+    def written_keys(self, declared: Iterable[str]) -> dict[int, dict[str, str]]:
+        """Return the declared keys by their text in a tag, grouped by its length, the longest first."""
         rest = len(self.header.write("", "", 0))
-        return {self.header.write(key, "", 0)[:-rest] if rest else key: key for key in declared}
+        written: dict[int, dict[str, str]] = {}
+        for key in declared:
+            text = self.header.write(key, "", 0)[:-rest] if rest else key
+            written.setdefault(len(text), {})[text] = key
+        return dict(sorted(written.items(), reverse=True))
 
     @cached_property
     def broken_key(self) -> Literals:
@@ -144,8 +148,8 @@ class Given:
     keys: set[str] = field(default_factory=set)
     doubted: set[str] = field(default_factory=set)
     """Keys of which a value holds the end of a tag: where the call ends without them the value has run over it."""
-    written: dict[str, str] | None = None
-    """The declared keys by their text in a tag, once they have been needed."""
+    written: dict[int, dict[str, str]] | None = None
+    """What `Tags.written_keys` returns, once it has been needed."""
 
 
 class Value:
@@ -281,7 +285,8 @@ class RawValue(Value):
     """Whether a closer of a call stands in the value, and no end of a call behind it."""
 
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
-        super().__init__(scan, calls, tags.wanted(closers, calls.declares("") is not None))
+        self.declared = calls.declares("") is not None  # whether it is known which parameters the tool has
+        super().__init__(scan, calls, tags.wanted(closers, self.declared))
         self.tags, self.closers, self.given = tags, closers, given
         self.keys: list[bool] = []
         """The tags of keys that stand open in the value, and whether a line ends behind each."""
@@ -291,7 +296,7 @@ class RawValue(Value):
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         end = self.scan.position - len(stop)
         token, text = yield from self._structure(stop)
-        if token and self.tags.ends_of_tags is not None:
+        if token and self.declared and self.tags.ends_of_tags is not None:
             self._look_back(end)
         return token, text
 
@@ -300,31 +305,24 @@ class RawValue(Value):
         value = self.scan.read_between(self.begin, end)
         sign, last = self.tags.key_opener[-1], 0
         for found in self.tags.ends_of_tags.finditer(value):  # type: ignore[union-attr]  # the caller has looked
-            for key in self._keys_before(value, found.start(), last):
-                begin = found.start() - len(key)
+            for begin, key in self._keys_before(value, found.start(), last):
                 whole = value[begin - 1 : begin] == sign and begin > last
-                if not whole and len(key) <= 2:
+                if not whole and found.start() - begin <= 2:
                     continue
                 last = found.end()
-                begin -= whole
-                if not value.endswith(self.tags.key_opener, 0, begin + whole) and (
-                    whole or value[begin - 1 : begin] not in _APART
-                ):
-                    self.given.doubted.add(self._written[key])
+                own = value.endswith(self.tags.key_opener, 0, begin)
+                if not own and (whole or value[begin - 1 : begin] not in _APART):
+                    self.given.doubted.add(key)
                 break
 
-    def _keys_before(self, value: str, end: int, begin: int) -> Iterator[str]:
-        """The written keys that end at a place of the value and begin after another, the longest first."""
-        written = self._written
-        for size in sorted({len(key) for key in written}, reverse=True):
-            if begin <= end - size and (key := value[end - size : end]) in written:
-                yield key
-
-    @property
-    def _written(self) -> dict[str, str]:
+    def _keys_before(self, value: str, end: int, first: int) -> Iterator[tuple[int, str]]:
+        """Yield where a declared key begins that ends at `end` and does not begin before `first`, the longest first."""
         if self.given.written is None:
             self.given.written = self.tags.written_keys(self.calls.parameters or ())
-        return self.given.written
+        for size, keys in self.given.written.items():
+            begin = end - size
+            if begin >= first and (key := keys.get(value[begin:end])) is not None:
+                yield begin, key
 
     def _structure(self, stop: str) -> Reading[tuple[str, str]]:
         """As `_met`, for the value's place in the frame."""
@@ -586,7 +584,7 @@ class RawValue(Value):
         scan, tags = self.scan, self.tags
         here = scan.position
         opener, closer = tags.foreign_key
-        if opener and mark == opener and self.calls.declares("") is not None:
+        if opener and mark == opener and self.declared:
             try:
                 key, _ = yield from scan.within(literals(closer))
             except (Malformed, Incomplete):

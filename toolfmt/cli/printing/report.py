@@ -217,7 +217,8 @@ def _counted(notes: Sequence[Finding]) -> str:
 
 def _next(report: Report, width: int) -> str:
     """Return lines with the next steps. A command is on one line, however long."""
-    first = visible(first_step(report)).replace(": ", " (see below): ", 1)
+    step = first_step(report)
+    first = visible(f"{step[0]} (see below): {step[1]}") if step else ""
     rows = [*([("first", first, False)] if first else ()), *_serving(report), *_decoding(report)]
     widest = max((len(where) for where, *_ in rows), default=0)
     room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)

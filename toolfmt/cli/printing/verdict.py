@@ -22,15 +22,15 @@ def is_broken(report: Report) -> bool:
     return all(answer.answer == "error" for answer in report.capabilities.values())
 
 
-def first_step(report: Report) -> str:
-    """Return what to do first if there is an error: the fix of the first one, with its code.
+def first_step(report: Report) -> tuple[str, str] | None:
+    """Return what to do first if there is an error: the code and the fix of the first one.
 
-    Empty if there is no error, or if no template can be rendered, which the advice already states.
+    None if there is no error, or if no template can be rendered, which the advice already states.
     """
     errors = [finding for finding in report.findings if finding.severity == "error"]
     if report.verdict.tools != "broken" or not errors or report.template is None or is_broken(report):
-        return ""
-    return f"{errors[0].code}: {errors[0].fix}"
+        return None
+    return errors[0].code, errors[0].fix
 
 
 def counts(report: Report) -> str:

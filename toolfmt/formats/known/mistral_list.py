@@ -49,7 +49,7 @@ FORMAT = ToolCallFormat(
     call_id="call{number:05d}",
     runtime_parsers={
         # sgl-project/sglang, pull request 36692; so in 0.5.23.
-        "SGLang": RuntimeParser("mistral", remark="in a stream, returns only the first call of a turn"),
+        "SGLang": RuntimeParser("mistral", remark="returns the second and later calls as content in a stream"),
         "vLLM": "mistral", "mlx-lm": "mistral", "llama.cpp": "auto",
     },
 )  # fmt: skip

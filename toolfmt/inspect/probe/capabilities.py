@@ -82,7 +82,7 @@ class _CallRender:
     """How a call with one string argument was rendered."""
 
     how: str
-    """`right`, `python`, `double`, `absent` or `error`."""
+    """`right`, `python`, `double`, `renamed`, `absent` or `error`."""
     excerpt: str = ""
     error: TemplateError | None = None
 
@@ -118,11 +118,7 @@ def find_shape(renders: Renders) -> tuple[TurnShape | None, _CallRender]:
             return shape, seen
         if seen.how == "python" and second is None:
             second = shape, seen
-        if (
-            first is None
-            or (first.how in ("absent", "error") and seen.how == "double")
-            or (first.how == seen.how == "absent" and not first.excerpt)
-        ):
+        if first is None or (first.how in ("absent", "error") and seen.how in ("double", "renamed")):
             first = seen
     return second or (None, first or _CallRender("absent"))
 
@@ -135,7 +131,7 @@ def _see(renders: Renders, shape: TurnShape) -> _CallRender:
     if value not in text or _DUMPED.search(text):
         return _CallRender("absent")
     if TOOL not in text:
-        return _CallRender("absent", quote(text))
+        return _CallRender("renamed", quote(text))
     if f'\\"{value}' in text:
         return _CallRender("double", quote(text))
     if f"'{PARAMETER}': '{value}'" in text:
@@ -176,7 +172,7 @@ def _tool_calls(renders: Renders, shape: TurnShape | None, seen: _CallRender) ->
     if seen.how == "double":
         line = renders.template.line_of(*CALLS_AT)
         return Answer("no", "the arguments appear only double-encoded", line, excerpts=(seen.excerpt,))
-    if seen.excerpt:
+    if seen.how == "renamed":
         what = "a call is rendered without the tool's own name"
         return Answer("no", what, None, "text-changed", (seen.excerpt,))
     return Answer("no", "the call of an assistant turn is not in the prompt")
