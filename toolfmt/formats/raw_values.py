@@ -112,7 +112,7 @@ class Tags:
         if self.value_opener or ">" not in self.key_closer:
             return None
         ends = {self.header.write("", value, 0) + self.key_closer for value in _OF_EACH_TYPE}
-        return re.compile("|".join(map(re.escape, sorted(ends, key=len, reverse=True))))
+        return re.compile("|".join(map(re.escape, sorted(ends))))  # none begins with another
 
     def written_keys(self, declared: Iterable[str]) -> dict[int, dict[str, str]]:
         """Return the declared keys by their text in a tag, grouped by its length, the longest first."""
