@@ -122,7 +122,7 @@ def _inspected(request: Mapping[str, Any]) -> dict[str, Any]:
         "verdict": report.verdict.tools,
         "level": LEVELS[report.verdict.tools],
         "sentence": visible(report.verdict.sentence),
-        "first": visible(first_step(report)),
+        "first": visible(": ".join(first_step(report) or ())),
         "counts": counts(report),
         "format": report.format.name,
         "confidence": report.format.confidence,
