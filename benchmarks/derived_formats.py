@@ -40,7 +40,7 @@ from benchmarks.held_back_calls import HeldBack
 from benchmarks.real_templates import Template, templates
 from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.formats import Parser, ToolCallFormat, write
-from toolfmt.formats.stored import from_text, to_text
+from toolfmt.formats.serialization.format_data import from_text, to_text
 from toolfmt.inspect.format.decision import decide
 from toolfmt.inspect.format.derive.derive import Derived, derive_from
 from toolfmt.inspect.format.derive.output_checks import WholeAnswers

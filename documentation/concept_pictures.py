@@ -33,7 +33,7 @@ from documentation.drawing import (
     lines,
 )
 from toolfmt.formats import FORMATS
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from documentation.markdown import code, indented, inline, literal, prose, span,
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import TOLERANCES, Parser, ToolCallFormat, formats, write
 from toolfmt.formats.format import Call
-from toolfmt.formats.prose import prose as told_in_words
+from toolfmt.formats.prompting.tool_descriptions import prose as told_in_words
 from toolfmt.testing.corpus import Case, cases
 
 _BUGS = Path(__file__).parents[1] / "benchmarks" / "peer_faults.jsonl"
@@ -221,7 +221,7 @@ def _parsers(format: ToolCallFormat) -> list[tuple[str, Any]]:
 def _in_words(format: ToolCallFormat) -> str:
     what = (
         "If a template drops tools, `render` describes them in the system message. For the first tool above, this is "
-        "`toolfmt.formats.prose(format, tools)`:"
+        "`toolfmt.formats.prompting.tool_descriptions(format, tools)`:"
     )
     described = code(told_in_words(format, _TOOLS[:1]), "{ .text .wrapped }")
     return f"## Described in the system prompt {_NOT_SEARCHED}\n\n{what}\n\n{described}"

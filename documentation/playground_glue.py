@@ -26,7 +26,7 @@ from toolfmt.cli.printing.severities import worst_first
 from toolfmt.cli.printing.verdict import LEVELS, counts, first_step
 from toolfmt.errors import CannotWrite, ToolfmtError
 from toolfmt.formats import FORMATS
-from toolfmt.formats.samples import sample, wanted
+from toolfmt.formats.prompting.samples import sample, wanted
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.segments import PromptSegment, added, overlaid
 from toolfmt.inspect.report.report import Finding, Report, SampleSpan, SampleSpanKind

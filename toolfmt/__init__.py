@@ -30,8 +30,8 @@ if TYPE_CHECKING:
         UnknownFormat,
     )
     from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, register, write
-    from toolfmt.formats.format_files import format_from_file
     from toolfmt.formats.parse import parse, parse_many
+    from toolfmt.formats.serialization.files import format_from_file
     from toolfmt.grammars.grammar import Grammar, grammar
     from toolfmt.inspect.format.decision import infer
     from toolfmt.inspect.format.derive.derive import Derived
@@ -90,7 +90,7 @@ _HOMES = {
     "ToolfmtError": "toolfmt.errors",
     "WholeCalls": "toolfmt.formats",
     "derive": "toolfmt.model.derive",
-    "format_from_file": "toolfmt.formats.format_files",
+    "format_from_file": "toolfmt.formats.serialization.files",
     "get": "toolfmt.formats",
     "grammar": "toolfmt.grammars.grammar",
     "infer": "toolfmt.inspect.format.decision",

@@ -17,7 +17,7 @@ from toolfmt.cli.printing.phrases import phrased, phrases
 from toolfmt.cli.printing.report import report_text
 from toolfmt.cli.selection import Selection
 from toolfmt.formats import FORMATS
-from toolfmt.formats.prose import RESULT_HEADING
+from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
 from toolfmt.inspect.report.growing_prompts import PrefixCondition, PrefixStep, ResponseStart, Stability
 from toolfmt.inspect.report.report import (
     Advice,

@@ -34,7 +34,7 @@ from toolfmt.cli.scaffolding.format_module import Knowledge, signature
 from toolfmt.cli.scaffolding.python_source import changed, import_lines, keyword, literal, pattern
 from toolfmt.errors import LimitHit
 from toolfmt.formats import FORMATS, ToolCallFormat, get
-from toolfmt.formats.json_object import JsonObject
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.model.jobs import shared_worker
 from toolfmt.testing.corpus import TO_FILL, TOPICS, Case, read
 

@@ -25,15 +25,15 @@ from toolfmt.cli.commands import main
 from toolfmt.cli.printing.formats import formats_text
 from toolfmt.errors import BadFormat, BrokenPlugIn, UnknownFormat
 from toolfmt.formats import for_model_type, formats, get, names, prose, register, write
-from toolfmt.formats.declared import formats_declared
+from toolfmt.formats.engines.frame import Frame
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import Engine
-from toolfmt.formats.frames import Frame
-from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.registry import _forget, _others, know_others, others_as_text
-from toolfmt.formats.response_template import described
-from toolfmt.formats.stored_kinds import ROLES
-from toolfmt.formats.stored_reading import _DEEPEST, _LONGEST_MARKER, _MOST_VALUES, LONGEST_TEXT
+from toolfmt.formats.response_template.reader import formats_declared
+from toolfmt.formats.response_template.writer import described
+from toolfmt.formats.serialization.decoder import _DEEPEST, _LONGEST_MARKER, _MOST_VALUES, LONGEST_TEXT
+from toolfmt.formats.serialization.schema import ROLES
 from toolfmt.model.jobs import new_worker, shared_worker
 from toolfmt.model.sandbox.pool import Job, Worker
 
@@ -313,7 +313,7 @@ print(json.dumps([before, asked, others, report.name, report.confidence, [str(on
 PLUG_IN = f"""
 from dataclasses import dataclass, fields, replace
 import toolfmt
-from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.engines.tagged import Tagged
 
 @dataclass(frozen=True, kw_only=True)
 class Coded(Tagged):

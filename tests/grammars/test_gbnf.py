@@ -14,8 +14,8 @@ import pytest
 from gbnf_judges import JUDGES, Accepts, Judge, judge_of
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.formats.json_nodes import json_nodes
-from toolfmt.formats.nodes import (
+from toolfmt.formats.grammar.json_nodes import json_nodes
+from toolfmt.formats.grammar.nodes import (
     Blanks,
     FreeText,
     JsonValue,
@@ -32,7 +32,7 @@ from toolfmt.formats.nodes import (
     maybe,
     row,
 )
-from toolfmt.formats.schemas import NotConstrained
+from toolfmt.formats.grammar.schemas import NotConstrained
 from toolfmt.grammars.gbnf import BOUNDED_TEXT, DECLARED_ORDER, gbnf
 
 

@@ -11,17 +11,20 @@ import time
 
 import pytest
 
-from toolfmt.formats import FORMATS, Parser, values
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats import FORMATS, Parser
+from toolfmt.formats.engines.call_expression import CallExpression
+from toolfmt.formats.engines.call_headers import INDEXED, IdThenName, NameThenId
+from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
+from toolfmt.formats.engines.named_json import NamedJson
+from toolfmt.formats.engines.nested_tags import NestedTags
+from toolfmt.formats.engines.tag_attributes import QUOTED, Attributes
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import Engine, ToolCallFormat
-from toolfmt.formats.headers import QUOTED, Attributes
-from toolfmt.formats.identities import INDEXED, IdThenName, NameThenId
-from toolfmt.formats.json_object import JsonObject, KeyedObject
-from toolfmt.formats.named_json import NamedJson
-from toolfmt.formats.nested_tags import NestedTags
-from toolfmt.formats.reasoning_pairs import COMMON, THINK
-from toolfmt.formats.tagged import Tagged
-from toolfmt.formats.value_writers import (
+from toolfmt.formats.reasoning_markers import COMMON, THINK
+from toolfmt.formats.values.json_layout import WrittenObject
+from toolfmt.formats.values.value_reader import CODE, CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
+from toolfmt.formats.values.value_reader import JSON as JSON_SYNTAX
+from toolfmt.formats.values.value_writers import (
     JsonValues,
     MarkedValues,
     PythonValues,
@@ -29,8 +32,6 @@ from toolfmt.formats.value_writers import (
     TextBesideType,
     TextInMarks,
 )
-from toolfmt.formats.values import CODE, CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
-from toolfmt.formats.written_objects import WrittenObject
 from toolfmt.inspect.format.derive import candidates
 from toolfmt.inspect.format.derive.candidates import Candidates
 from toolfmt.inspect.format.derive.engine_drafts import made
@@ -330,7 +331,7 @@ ENGINES: dict[str, tuple[str, Engine]] = {
     "calls of Python, values of JSON": (
         template("{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}" + COMMA) + ")", "<code>[", ", ", "]</code>"),
         CallExpression(
-            opener="<code>", closer="</code>", enclosing=("[", "]"), notation=values.JSON, written=JsonValues()
+            opener="<code>", closer="</code>", enclosing=("[", "]"), notation=JSON_SYNTAX, written=JsonValues()
         ),
     ),
     "calls of Python, values in words of JSON and of Python": (
@@ -815,7 +816,7 @@ def test_the_common_reasoning_pairs_are_those_of_the_known_formats(format: ToolC
         or "plamo" in pair[0]
     }
     assert set(format.reasoning) - own - set(COMMON) == set(), (
-        f"{format.name}: add the reasoning block to COMMON in toolfmt/formats/reasoning_pairs.py, so that it is read "
+        f"{format.name}: add the reasoning block to COMMON in toolfmt/formats/reasoning_markers.py, so that it is read "
         "of unknown models too; if it is a header or plain words, to those that this test leaves out"
     )
 

@@ -21,7 +21,7 @@ from toolfmt.cli.commands import main
 from toolfmt.cli.printing.report import report_text
 from toolfmt.errors import LimitHit
 from toolfmt.formats.format import DERIVED
-from toolfmt.formats.stored import from_text
+from toolfmt.formats.serialization.format_data import from_text
 from toolfmt.inspect.derive_model import DerivationResult
 from toolfmt.inspect.format import near_miss
 from toolfmt.inspect.format.decision import decide

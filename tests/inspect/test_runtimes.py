@@ -17,7 +17,7 @@ from inspection_templates import label
 import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.formats import FORMATS, RuntimeParser, get
-from toolfmt.formats.parser_names import parser_name, parser_names
+from toolfmt.formats.runtime_parsers import parser_name, parser_names
 from toolfmt.inspect.format.decision import infer
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS

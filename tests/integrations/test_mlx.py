@@ -25,7 +25,7 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 
 import toolfmt
 from toolfmt.formats import FORMATS, Parser, get, write
-from toolfmt.formats.prose import result_heading
+from toolfmt.formats.prompting.tool_descriptions import result_heading
 from toolfmt.messages.events import Content, ToolCallArguments, merge
 from toolfmt.messages.message import Message
 

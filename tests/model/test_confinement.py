@@ -386,11 +386,11 @@ NOT_THERE = {  # reached by no template that is rendered here
     "zipfile",  # loaders of templates
     "concurrent.futures",  # parsing many outputs together, which no job does
     # grammars, which no job makes
-    "toolfmt.formats.constraint",
-    "toolfmt.formats.nested_tags_grammar",
-    "toolfmt.formats.nodes",
-    "toolfmt.formats.spelled_values",
-    "toolfmt.formats.tagged_grammar",
+    "toolfmt.formats.grammar.constraint",
+    "toolfmt.formats.grammar.nested_tags",
+    "toolfmt.formats.grammar.nodes",
+    "toolfmt.formats.grammar.value_nodes",
+    "toolfmt.formats.grammar.tagged",
 }
 
 

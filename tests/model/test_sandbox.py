@@ -513,9 +513,9 @@ def test_an_internal_error_is_reported_with_its_location_and_ends_the_process(sm
     small.start()
     before = small._process
     with pytest.raises(FailedInProcess) as failed:
-        small.run(EVALUATE, "__import__('toolfmt.formats.parser', fromlist='x').Parser('json').feed(3)")
+        small.run(EVALUATE, "__import__('toolfmt.formats.parser.parser', fromlist='x').Parser('json').feed(3)")
     assert failed.value.kind == "TypeError"
-    assert [place.partition(":")[0] for place in failed.value.places][-1] == "toolfmt/formats/parser.py"
+    assert [place.partition(":")[0] for place in failed.value.places][-1] == "toolfmt/formats/parser/parser.py"
     assert f"failed (TypeError at {failed.value.places[-1].split()[0]}), at no limit" in str(failed.value)
     assert before is not None
     assert before.poll() is not None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tool_part_cases import text, tool
 
 from toolfmt.errors import NotDelivered, TemplateError
-from toolfmt.formats.tool_lines import tool_lines
+from toolfmt.formats.prompting.tool_lines import tool_lines
 from toolfmt.render.adapt import tool_adaptations
 from toolfmt.render.verify.tool_parts import lost_parts, tool_parts
 from toolfmt.templates import ChatTemplate

@@ -19,6 +19,7 @@ ENTRIES = {
     "toolfmt": 16,  # httpx has 18, click 17
     "toolfmt/cli": 27,  # a module a command, and what commands share
     "toolfmt/cli/printing": 24,  # a module for each thing that is printed
+    "toolfmt/formats": 20,  # nine packages, and what describes a format
     "toolfmt/formats/known": 75,  # a module a format
     "toolfmt/inspect": 15,  # seven packages, and the modules that use them
     "toolfmt/inspect/checks": 68,  # a module a finding, and what several of them use
@@ -27,7 +28,7 @@ ENTRIES = {
     "toolfmt/render": 11,  # three packages, and the steps from a request to a prompt
     "toolfmt/templates": 4,  # three packages
 }
-"""Limits of entries. Other packages have at most 20; `toolfmt/formats` follows when its core is rewritten."""
+"""Limits of entries. Other packages have at most 20."""
 
 
 def test_a_package_has_few_entries() -> None:
@@ -39,7 +40,6 @@ def test_a_package_has_few_entries() -> None:
         for folder in folders
     }
     assert set(ENTRIES) <= set(entries)
-    entries.pop("toolfmt/formats")
     assert {name: count for name, count in entries.items() if count > ENTRIES.get(name, 20)} == {}
 
 

@@ -12,12 +12,13 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.engines.call_expression import CallExpression
+from toolfmt.formats.engines.nested_tags import NestedTags
+from toolfmt.formats.engines.tag_attributes import QUOTED, STRING_ATTRIBUTE, Attributes, EscapedAttributes
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import Engine, ToolCallFormat
-from toolfmt.formats.headers import QUOTED, STRING_ATTRIBUTE, Attributes, EscapedAttributes
-from toolfmt.formats.nested_tags import NestedTags
-from toolfmt.formats.tagged import Tagged
-from toolfmt.formats.value_writers import (
+from toolfmt.formats.values.value_reader import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks
+from toolfmt.formats.values.value_writers import (
     JsonValues,
     MarkedValues,
     PythonBesideJson,
@@ -27,7 +28,6 @@ from toolfmt.formats.value_writers import (
     TextBesideType,
     TextInMarks,
 )
-from toolfmt.formats.values import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks
 
 _FRAMES = (
     ("<{}>", "</{}>"),

@@ -1,7 +1,7 @@
 """The checks of a format's grammar: written texts must be in it, texts that are in it must be read in strict mode, and
 calls that violate a tool's schema must not be in it.
 
-`tests/formats/test_grammar_walks.py` and `benchmarks/grammar_walks.py` share this. A `Subject` is a format (or a
+`tests/formats/grammar/test_walks.py` and `benchmarks/grammar_walks.py` share this. A `Subject` is a format (or a
 variant of it) with its grammar; each function returns the failures, as pairs of the failure and the text, and counts
 into `counts`.
 """
@@ -22,9 +22,9 @@ from jsonschema import Draft202012Validator
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, write
-from toolfmt.formats.answer_grammar import answer_grammar
-from toolfmt.formats.nodes import Node, QuotedText, RawText, Text, inner_nodes
-from toolfmt.formats.typed import parameter_types
+from toolfmt.formats.grammar.answer_grammar import answer_grammar
+from toolfmt.formats.grammar.nodes import Node, QuotedText, RawText, Text, inner_nodes
+from toolfmt.formats.values.schema_types import parameter_types
 from toolfmt.grammars.llguidance import llguidance
 from toolfmt.grammars.masks import Masks
 from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart

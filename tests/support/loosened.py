@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from toolfmt.formats.json_nodes import json_nodes
-from toolfmt.formats.nodes import (
+from toolfmt.formats.grammar.json_nodes import json_nodes
+from toolfmt.formats.grammar.nodes import (
     EMPTY,
     Blanks,
     Either,
@@ -31,7 +31,7 @@ from toolfmt.formats.nodes import (
     Rules,
     Text,
 )
-from toolfmt.formats.number_patterns import INTEGER, NUMBER
+from toolfmt.formats.grammar.number_patterns import INTEGER, NUMBER
 from toolfmt.grammars.lark import ANY_ORDER
 
 _BORDERS = re.compile(r"""\s+|(?<=[>\[\]="'])|(?=[<>\[\]="'/])""")

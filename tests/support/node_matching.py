@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 
-from toolfmt.formats.nodes import (
+from toolfmt.formats.grammar.nodes import (
     Blanks,
     Either,
     FreeText,

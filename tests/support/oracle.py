@@ -25,9 +25,9 @@ from loosened import Loosening, Spelling
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
-from toolfmt.formats.answer_grammar import answer_grammar
-from toolfmt.formats.constraint import ConstrainedTool, Constraint
-from toolfmt.formats.nodes import RawText, Rules
+from toolfmt.formats.grammar.answer_grammar import answer_grammar
+from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
+from toolfmt.formats.grammar.nodes import RawText, Rules
 from toolfmt.grammars.lark import PlainLark, Terminal, plain_lark
 from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 

@@ -461,7 +461,7 @@ def measure(**given: Any) -> int:
 def formats(name: str | None, as_json: bool) -> None:
     """List the formats, or show the page of one. A JSON FILE may define a format (docs/own_formats.md)."""
     from toolfmt import formats as registry
-    from toolfmt.formats.format_files import given_format
+    from toolfmt.formats.serialization.files import given_format
 
     chosen = registry.formats() if name is None else (given_format(name),)
     if as_json:
@@ -571,7 +571,7 @@ def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, str
 def _reading(format_name: str | None, directory: str | None, prefix: str | None) -> tuple[ToolCallFormat, str]:
     """Return the format of the outputs, and the prefix that their prompts contain."""
     if directory is None:
-        from toolfmt.formats.format_files import given_format
+        from toolfmt.formats.serialization.files import given_format
 
         return given_format(format_name or ""), prefix or ""
     from toolfmt.model.model import load
@@ -589,7 +589,7 @@ def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: 
         name_models_below(directory, complain)
         return model.parser(tools=tools, prefix=prefix, strict=strict)
     from toolfmt.formats import Parser
-    from toolfmt.formats.format_files import given_format
+    from toolfmt.formats.serialization.files import given_format
 
     return Parser(given_format(format_name or ""), tools=tools, prefix=prefix or "", strict=strict)
 

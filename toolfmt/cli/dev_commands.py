@@ -107,7 +107,7 @@ def derive(place: str, trusted: bool) -> int:
     Exit status: 0 a format was derived, 1 none could be derived (the reason is printed), 2 the model cannot be read.
     """
     from toolfmt.cli.printing.control_characters import visible
-    from toolfmt.formats.stored import to_text
+    from toolfmt.formats.serialization.format_data import to_text
     from toolfmt.model.derive import derive as derived_from
 
     made = derived_from(place, trusted=trusted)

@@ -15,7 +15,7 @@ from toolfmt.cli.output import check_printable, print_json, print_text, terminal
 from toolfmt.cli.printing.fuzz import Searching, fuzzed_text
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import get
-from toolfmt.formats.format_files import known_format
+from toolfmt.formats.serialization.files import known_format
 from toolfmt.testing.fuzzing import Fuzz
 from toolfmt.testing.targets import CommandTarget, InProcessTarget, target
 from toolfmt.testing.usable import check_usable

@@ -10,7 +10,7 @@ from toolfmt.cli.input import counted, name_models_below, naming, read_json, sho
 from toolfmt.cli.output import complain, print_json, print_text
 from toolfmt.errors import BadModelDirectory, BadTools, UnknownFormat
 from toolfmt.formats import get
-from toolfmt.formats.format_files import SUFFIX, format_from_file
+from toolfmt.formats.serialization.files import SUFFIX, format_from_file
 from toolfmt.grammars.grammar import SYNTAX_OF, Grammar, GrammarSyntax, Runtime, grammar
 from toolfmt.model.model import Model, load
 

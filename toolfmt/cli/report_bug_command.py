@@ -47,7 +47,7 @@ class Reporting:
     def _output(self) -> WrongOutput | None:
         if self.answer_file is None:
             return None
-        from toolfmt.formats.format_files import given_format
+        from toolfmt.formats.serialization.files import given_format
 
         format = None if self.format_name is None else given_format(self.format_name)
         tools = None

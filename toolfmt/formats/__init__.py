@@ -8,13 +8,13 @@ inverse of the parser, and `prose` describes tools in a system prompt. `get` and
 
 from typing import TYPE_CHECKING
 
+from toolfmt.formats.complete_calls import WholeCalls
 from toolfmt.formats.format import Call, ToolCallFormat
-from toolfmt.formats.parser import Parser
-from toolfmt.formats.prose import prose
+from toolfmt.formats.parser.parser import Parser
+from toolfmt.formats.prompting.tool_descriptions import prose
 from toolfmt.formats.registry import default_format, for_model_type, formats, get, names, register
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tolerances import TOLERANCES
-from toolfmt.formats.whole_calls import WholeCalls
 from toolfmt.formats.writing import read_back, write
 
 if TYPE_CHECKING:

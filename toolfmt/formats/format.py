@@ -11,17 +11,17 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from toolfmt.formats.calls import Calls
+from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.markers import Markers, markers_of
-from toolfmt.formats.reasoning_pairs import COMMON
-from toolfmt.formats.reasoning_pairs import THINK as THINK
+from toolfmt.formats.reasoning_markers import COMMON
+from toolfmt.formats.reasoning_markers import THINK as THINK
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.scan import Reading, Scan
-from toolfmt.formats.typed import Types
+from toolfmt.formats.scanner.scanner import Reading, Scan
+from toolfmt.formats.values.schema_types import Types
 
 if TYPE_CHECKING:
-    from toolfmt.formats.constraint import Constraint
-    from toolfmt.formats.nodes import Node
+    from toolfmt.formats.grammar.constraint import Constraint
+    from toolfmt.formats.grammar.nodes import Node
 
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call to write: the tool's name and its arguments."""
@@ -210,7 +210,7 @@ class ToolCallFormat:
         Raises:
             BadFormat: Only code can express the format.
         """
-        from toolfmt.formats.stored import as_data
+        from toolfmt.formats.serialization.format_data import as_data
 
         return as_data(self)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from toolfmt.formats.scan import Literals, literals
+from toolfmt.formats.scanner.scanner import Literals, literals
 
 if TYPE_CHECKING:
     from toolfmt.formats.format import Inner, ToolCallFormat

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.parser import Parser
+from toolfmt.formats.parser.parser import Parser
 from toolfmt.messages.message import Message
 from toolfmt.messages.tools import counting_tools
 

@@ -102,7 +102,7 @@ def register(format: ToolCallFormat) -> None:
         TypeError: It is not a format.
         BadFormat: It cannot be expressed as data, or it does not parse what it writes.
     """
-    from toolfmt.formats.stored import check_stored
+    from toolfmt.formats.serialization.format_data import check_stored
 
     if not isinstance(format, ToolCallFormat):
         raise TypeError(f"register() takes a ToolCallFormat, not a value of type {type(format).__name__}")
@@ -140,7 +140,7 @@ def _texts(_: int) -> tuple[tuple[str, str], ...]:
 
 
 def _text(format: ToolCallFormat) -> str:
-    from toolfmt.formats.stored import check_stored
+    from toolfmt.formats.serialization.format_data import check_stored
 
     try:
         return check_stored(format)
@@ -162,7 +162,7 @@ def know_others(handed: Iterable[tuple[str, str]]) -> None:
 
 
 def _read(name: str, text: str) -> ToolCallFormat:
-    from toolfmt.formats.stored import from_text
+    from toolfmt.formats.serialization.format_data import from_text
 
     return from_text(text, name)
 

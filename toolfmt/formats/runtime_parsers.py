@@ -1,9 +1,13 @@
-"""What a runtime calls its parser for a format; a fact about the runtime that the format's record carries."""
+"""The names of runtimes' parsers for a format: a `RuntimeParser` in the format's record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
+
+DERIVED = "auto"
+"""The name of a parser that the runtime derives from the chat template."""
 
 
 @dataclass(frozen=True)
@@ -36,3 +40,20 @@ class RuntimeParser:
 
     def __str__(self) -> str:
         return f"{self.name} ({self.aside})" if self.aside else self.name
+
+
+class HasRuntimeParsers(Protocol):
+    """A format, as far as these functions need it."""
+
+    def runtime_parser(self, runtime: str) -> RuntimeParser | None: ...
+
+
+def parser_names(format: HasRuntimeParsers, runtime: str) -> tuple[str, ...]:
+    """Return every name of the runtime's parser for the format, the usual one first; empty if it has none."""
+    parser = format.runtime_parser(runtime)
+    return () if parser is None else parser.names
+
+
+def parser_name(format: HasRuntimeParsers, runtime: str) -> str | None:
+    """Return the usual name of the runtime's parser for the format, or None if it has none."""
+    return next(iter(parser_names(format, runtime)), None)

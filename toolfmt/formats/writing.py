@@ -12,9 +12,9 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite, json_fault
 from toolfmt.formats.format import Call, ToolCallFormat, TypesOf
-from toolfmt.formats.parser import Parser
+from toolfmt.formats.parser.parser import Parser
 from toolfmt.formats.registry import resolved
-from toolfmt.formats.typed import Types, parameter_types
+from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import counting_tools, kind_of, tool_schemas
 

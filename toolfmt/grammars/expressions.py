@@ -1,14 +1,14 @@
 """Parse the regular expressions of `Pattern` nodes into nodes, for grammar formats without regular expressions.
 
-`toolfmt.formats.nodes.Pattern` defines what they may contain. Anything else is a bug in this package and raises a
-ValueError.
+`toolfmt.formats.grammar.nodes.Pattern` defines what they may contain. Anything else is a bug in this package and raises
+a ValueError.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolfmt.formats.nodes import EMPTY, Node, Repeated, Text, either, maybe, row
+from toolfmt.formats.grammar.nodes import EMPTY, Node, Repeated, Text, either, maybe, row
 
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "b": "\b"}
 _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}

@@ -22,8 +22,8 @@ from os.path import commonprefix
 from typing import Any
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.formats.json_nodes import json_nodes
-from toolfmt.formats.nodes import (
+from toolfmt.formats.grammar.json_nodes import json_nodes
+from toolfmt.formats.grammar.nodes import (
     EMPTY,
     Blanks,
     Either,

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from toolfmt.formats.json_nodes import json_nodes
-from toolfmt.formats.nodes import (
+from toolfmt.formats.grammar.json_nodes import json_nodes
+from toolfmt.formats.grammar.nodes import (
     Blanks,
     Either,
     FreeText,

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolfmt.formats.nodes import (
+from toolfmt.formats.grammar.nodes import (
     EMPTY,
     Blanks,
     Either,

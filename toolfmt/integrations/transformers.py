@@ -3,7 +3,7 @@
 `generate` runs in its own thread and passes tokens to a streamer. The parser runs in the caller's thread. Contracts as
 in transformers 5.23 and 5.24: `generation/streamers.py`, `generation/stopping_criteria.py`, and `LogitsProcessor` of
 `generation/logits_process.py`. `toolfmt.integrations.verified_templates` creates and verifies templates.
-`toolfmt.formats.declared` reads those that models declare.
+`toolfmt.formats.response_template.reader` reads those that models declare.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from toolfmt.formats import Parser
-from toolfmt.formats.declared import from_response_template
+from toolfmt.formats.response_template.reader import from_response_template
 from toolfmt.grammars.masks import Masks
 from toolfmt.integrations.protocols import FinishReason, Usage
 from toolfmt.integrations.streaming import Stream

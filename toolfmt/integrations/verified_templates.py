@@ -1,8 +1,8 @@
 """Create the `response_template` of a format, and verify with transformers' own parser what it can and cannot parse.
 
-`toolfmt.formats.response_template` expresses a format in the template language, as far as possible. This module writes
-calls in the format and parses them with `ResponseParser` (transformers 5.23, `utils/chat_parsing`). The result must be
-equal to the input, at once and character by character. A template that fails for plain calls is rejected. Other
+`toolfmt.formats.response_template.writer` expresses a format in the template language, as far as possible. This module
+writes calls in the format and parses them with `ResponseParser` (transformers 5.23, `utils/chat_parsing`). The result
+must be equal to the input, at once and character by character. A template that fails for plain calls is rejected. Other
 failures are listed by name (`LIMITS`): the language has one end marker per region, wherever it occurs, and cannot
 describe a cut response.
 """
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from toolfmt.errors import CannotWrite, NoResponseTemplate
 from toolfmt.formats import Call, ToolCallFormat, get, write
-from toolfmt.formats.response_template import described
+from toolfmt.formats.response_template.writer import described
 
 LIMITS = {
     "closer_in_value": "a value that contains the end marker of a call",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolfmt.errors import LimitHit
-from toolfmt.formats.stored import from_text
+from toolfmt.formats.serialization.format_data import from_text
 from toolfmt.inspect.derive_model import DerivationResult, derivation_stopped, derive_files
 from toolfmt.inspect.format.derive.derive import Derived
 from toolfmt.inspect.format.derive.verification import Proof

@@ -56,7 +56,7 @@ _LATER = (
     "pprint",
     "textwrap",
     "tokenizers",
-    "toolfmt.formats.all_known",
+    "toolfmt.formats.serialization.preload",
     "urllib.parse",
 )
 """Modules that jobs import lazily. A worker imports them at startup, because later it cannot open files."""

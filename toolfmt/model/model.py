@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, ToolCallFormat, write
-from toolfmt.formats.prose import result_heading
+from toolfmt.formats.prompting.tool_descriptions import result_heading
 from toolfmt.inspect.facts import NO_OPTIONS, InspectionOptions
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.probe.added_tokens import ids_in_config

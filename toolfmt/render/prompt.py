@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from toolfmt.errors import BadMessages, TemplateError, ToolfmtError, WorkerUnavailable
 from toolfmt.formats import Parser, ToolCallFormat
-from toolfmt.formats.prose import RESULT_HEADING, result_heading
+from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING, result_heading
 from toolfmt.formats.registry import resolved
 from toolfmt.inspect.report.template_profile import Strategy, TemplateProfile, stored
 from toolfmt.messages.tools import canonical_tools, same_order

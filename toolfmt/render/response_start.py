@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolfmt.errors import NotDelivered
-from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import REPLY
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.render.attempts import PLACEHOLDER, Attempt, Request

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from toolfmt.formats import Parser, names
-from toolfmt.formats.format_files import SUFFIX, given_format
+from toolfmt.formats.serialization.files import SUFFIX, given_format
 from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.outcome import MakeParser, as_data, raised, read
 

@@ -75,8 +75,8 @@ def known_markers() -> frozenset[str]:
     """Return the markers of toolfmt's own formats, of calls and of reasoning."""
     from toolfmt.formats.known import KNOWN
     from toolfmt.formats.markers import markers_of
-    from toolfmt.formats.reasoning_pairs import COMMON
-    from toolfmt.formats.stored import as_data
+    from toolfmt.formats.reasoning_markers import COMMON
+    from toolfmt.formats.serialization.format_data import as_data
 
     found = {mark for pair in COMMON for mark in pair}
     for known in KNOWN:

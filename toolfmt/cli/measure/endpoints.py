@@ -21,8 +21,8 @@ from toolfmt.cli.measure.scenarios import tools
 from toolfmt.cli.measure.subject import NotAnswered, NotReached, Sampling, SubjectResponse, in_one_line
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import Parser, default_format
-from toolfmt.formats.format_files import given_format
-from toolfmt.formats.prose import result_heading
+from toolfmt.formats.prompting.tool_descriptions import result_heading
+from toolfmt.formats.serialization.files import given_format
 from toolfmt.messages.message import Message, ToolCall
 from toolfmt.model.model import Model
 

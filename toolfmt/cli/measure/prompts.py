@@ -11,7 +11,7 @@ from toolfmt.cli.measure.subject import NotAnswered, Sampling
 from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.formats import prose, write
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.prose import result_heading
+from toolfmt.formats.prompting.tool_descriptions import result_heading
 from toolfmt.model.model import Model
 from toolfmt.render.prompt import Prompt
 

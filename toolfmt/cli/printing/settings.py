@@ -6,7 +6,7 @@ The text report and the web page share them. Every text is already `visible`.
 from __future__ import annotations
 
 from toolfmt.cli.printing.control_characters import visible
-from toolfmt.formats.prose import RESULT_HEADING
+from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
 from toolfmt.inspect.report.report import Report, Tokens
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolfmt.cli.scaffolding.python_source import WIDTH, Imports, changed, columns, import_lines, keyword, pattern
 from toolfmt.formats import ToolCallFormat, for_model_type, formats, write
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.formats.format import Engine
 from toolfmt.testing.corpus import TO_FILL
 

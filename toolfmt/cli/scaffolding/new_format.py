@@ -19,7 +19,7 @@ from toolfmt.errors import LimitHit, ToolfmtError
 from toolfmt.formats import ToolCallFormat, for_model_type, get
 from toolfmt.formats.known import module_of
 from toolfmt.formats.parse import parse
-from toolfmt.formats.stored import from_text
+from toolfmt.formats.serialization.format_data import from_text
 from toolfmt.inspect.format.nearest_format import nearest_sibling
 from toolfmt.inspect.report.report import DerivedFormat
 from toolfmt.inspect.shown_turns import ShownTurns, show_turns

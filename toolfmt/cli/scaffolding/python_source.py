@@ -1,7 +1,7 @@
 """Write values of a format as Python source in the layout of `ruff format`.
 
-It supports what a format stored as data may contain: the tables of `toolfmt.formats.stored_kinds` list the classes and
-constants.
+It supports what a format stored as data may contain: the tables of `toolfmt.formats.serialization.schema` list the
+classes and constants.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeAlias
 
-from toolfmt.formats.stored_kinds import CONSTANTS, KIND_OF, MADE_OF_A_ROW
+from toolfmt.formats.serialization.schema import CONSTANTS, KIND_OF, MADE_OF_A_ROW
 
 WIDTH = 120
 _STEP = 4

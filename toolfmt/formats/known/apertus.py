@@ -7,8 +7,8 @@ tools inside it, without closing it first. Version 1.1 names the same tokens `<S
 those of the reasoning `<SPECIAL_69>` and `<SPECIAL_70>`.
 """
 
+from toolfmt.formats.engines.json_object import KeyedObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import KeyedObject
 
 FORMAT = ToolCallFormat(
     name="apertus",

@@ -7,8 +7,8 @@ models may write single quotes, `True` and `None`; these are parsed. The reasoni
 reasoning steps:`, which may be part of the prompt, and ends at `[BEGIN FINAL RESPONSE]`. Calls may come before that.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="apriel",

@@ -11,10 +11,10 @@ itself are reasoning, messages to the user are content. Tags in either of them a
 all whitespace: only the tool's schema distinguishes a string `3` from a number. Each call is a message of its own.
 """
 
-from toolfmt.formats.channels import Channels
+from toolfmt.formats.engines.channels import Channels
+from toolfmt.formats.engines.tag_attributes import QUOTED
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.headers import QUOTED
-from toolfmt.formats.tagged import Tagged
 
 FORMAT = ToolCallFormat(
     name="atem",

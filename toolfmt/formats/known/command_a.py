@@ -13,10 +13,10 @@ is parsed too.
 
 from dataclasses import replace
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.written_objects import WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
 
 _ACTION = WrittenObject(
     ('{"tool_call_id": ', "id", ', "tool_name": ', "name", ', "parameters": ', "arguments", "}"), id="{number}"

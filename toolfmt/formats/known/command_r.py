@@ -16,9 +16,9 @@ other fences is text. These models also call a tool `directly-answer` if they ne
 call is rejected like any other undeclared name, and the text for the user follows in another turn.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.written_objects import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
 
 _ACTION = WrittenObject(
     ('    {\n        "tool_name": ', "name", ',\n        "parameters": ', "arguments", "\n    }"),

@@ -15,13 +15,13 @@ Tags with doubled or ASCII bars, or without `｜DSML｜`, are parsed and listed 
 
 from dataclasses import replace
 
-from toolfmt.formats.choice import Choice
-from toolfmt.formats.elsewhere import Elsewhere
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.foreign import Elsewhere
+from toolfmt.formats.engines.tag_attributes import QUOTED, STRING_ATTRIBUTE
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.headers import QUOTED, STRING_ATTRIBUTE
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.tagged import Tagged
-from toolfmt.formats.value_writers import TextBesideType
+from toolfmt.formats.values.value_writers import TextBesideType
 
 
 def _dsml(blank: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tagged:

@@ -11,8 +11,8 @@ and so is the header of V3.1, `get_weather<｜tool▁sep｜>{"city": "Paris"}`. 
 marker with ordinary underscores or spaces.
 """
 
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 
 FORMAT = ToolCallFormat(
     name="deepseek_v3",

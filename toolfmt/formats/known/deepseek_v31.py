@@ -8,8 +8,8 @@ only its end marker, may be missing. The header and the code fence of V3, `funct
 json block, are parsed too.
 """
 
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 
 FORMAT = ToolCallFormat(
     name="deepseek_v31",

@@ -8,8 +8,8 @@ The format of Marin's Delphi and Grug models, whose tokenizer is that of Llama 3
 Reasoning is between `<|start_think|>` and `<|end_think|>`; the start marker may be part of the prompt.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="delphi",

@@ -15,10 +15,10 @@ block is parsed too.
 
 from dataclasses import replace
 
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.json_object import JsonObject
+from toolfmt.formats.engines.tagged import INVOKE_TAGS
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.tagged import INVOKE_TAGS
 
 _OPENER, _CLOSER = "<dots_function_call>", "</dots_function_call>"
 

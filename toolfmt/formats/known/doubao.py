@@ -9,10 +9,10 @@ schema takes precedence. The models are served by an API that parses these calls
 if an agent's prompt describes them. Reasoning is between tags named `think_never_used_` and 32 hexadecimal digits.
 """
 
+from toolfmt.formats.engines.tag_attributes import QUOTED, STRING_ATTRIBUTE
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.headers import QUOTED, STRING_ATTRIBUTE
-from toolfmt.formats.tagged import Tagged
-from toolfmt.formats.value_writers import TextBesideType
+from toolfmt.formats.values.value_writers import TextBesideType
 
 _THINK = "think_never_used_51bce0c785ca2f68081bfa7d91973934"
 

@@ -9,8 +9,8 @@ The calls are those of `json`; the text around them differs. Text for the user i
 follow its end marker, and several calls are several blocks, each with a newline after it.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="ernie45",

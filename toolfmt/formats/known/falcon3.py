@@ -19,9 +19,9 @@ has one. They describe a shorter form to the model: a list of objects with `name
 Both are parsed.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.written_objects import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
 
 _WRITTEN = WrittenObject(
     (

@@ -7,8 +7,8 @@ from the data set glaive-function-calling, where a space follows it and the argu
 Models trained on that data write such calls, which are parsed too. FireFunction v2 uses another format (`phi4`).
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="firefunction_v1",

@@ -11,8 +11,8 @@ object. If the output starts after `<|recipient|>`, the parser needs the end of 
 templates require arguments as a JSON string.
 """
 
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 
 _RECIPIENT = "<|recipient|>"
 _SENDER = "<|from|>assistant\n"

@@ -8,8 +8,8 @@ call has no end marker. A detokenizer that drops special tokens drops the start 
 after the name `python` is not a JSON object and stays text. The template requires arguments as a JSON string.
 """
 
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 
 FORMAT = ToolCallFormat(
     name="functionary_v25",

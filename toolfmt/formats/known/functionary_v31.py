@@ -6,8 +6,8 @@ Llama 3.1's format for user-defined tools; Functionary 3.1 and Kanana 1.5 were t
 other without a separator. Code for the interpreter follows `<|python_tag|>` and is text here.
 """
 
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 
 FORMAT = ToolCallFormat(
     name="functionary_v31",

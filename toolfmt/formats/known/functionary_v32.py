@@ -8,8 +8,8 @@ The prompt already ends with the first `>>>`, so the output usually starts with 
 Code after `>>>python` is not a JSON object and stays text. The template requires arguments as a JSON string.
 """
 
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 
 FORMAT = ToolCallFormat(
     name="functionary_v32",

@@ -12,10 +12,10 @@ the tool's schema takes precedence. Newlines around a value are part of it. The 
 `<|message_sep|>`, is dropped.
 """
 
+from toolfmt.formats.engines.tag_attributes import QUOTED, STRING_ATTRIBUTE
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.headers import QUOTED, STRING_ATTRIBUTE
-from toolfmt.formats.tagged import Tagged
-from toolfmt.formats.value_writers import TextBesideType
+from toolfmt.formats.values.value_writers import TextBesideType
 
 FORMAT = ToolCallFormat(
     name="gcml",

@@ -6,10 +6,10 @@ Strings are verbatim, so a string with `<escape>` or the end marker cannot be wr
 template. Words without markers are parsed as strings if they are neither a number nor a literal.
 """
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.value_writers import MarkedValues
-from toolfmt.formats.values import BetweenMarks
+from toolfmt.formats.values.value_reader import BetweenMarks
+from toolfmt.formats.values.value_writers import MarkedValues
 
 _OPENER, _CLOSER = "<start_function_call>", "<end_function_call>"
 _MARK = "<escape>"

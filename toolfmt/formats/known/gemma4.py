@@ -9,10 +9,10 @@ strings if they are neither a number nor a literal. Several calls follow each ot
 declared tools, of calls without `call` and of `call:NAME{…}` whose control tokens a runtime stripped.
 """
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.value_writers import MarkedValues
-from toolfmt.formats.values import BetweenMarks
+from toolfmt.formats.values.value_reader import BetweenMarks
+from toolfmt.formats.values.value_writers import MarkedValues
 
 _OPENER, _CLOSER = "<|tool_call>", "<tool_call|>"
 _MARK = '<|"|>'

@@ -10,10 +10,10 @@ arguments by name. A fence with a program instead of calls is content, and is re
 Results are passed in a `tool_output` fence.
 """
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.value_writers import PythonValues
-from toolfmt.formats.values import CODE_CALL
+from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.value_writers import PythonValues
 
 FORMAT = ToolCallFormat(
     name="gemma_code",

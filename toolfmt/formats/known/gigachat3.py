@@ -10,8 +10,8 @@ per turn: its template drops all others. The newlines in the header may be missi
 instead (`gigachat31`).
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="gigachat3",

@@ -7,8 +7,8 @@ content. If the prompt starts a turn in the role `reasoning`, the text up to the
 writes the same object after a header (`gigachat3`).
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="gigachat31",

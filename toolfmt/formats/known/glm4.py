@@ -12,12 +12,12 @@ Laguna sometimes writes a JSON object with `name` and `arguments` in the same bl
 
 from dataclasses import replace
 
-from toolfmt.formats.choice import Choice
-from toolfmt.formats.elsewhere import Elsewhere
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.foreign import Elsewhere
+from toolfmt.formats.engines.json_object import JsonObject
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.tagged import Tagged
 
 _ENGINE = Tagged(
     opener="<tool_call>",

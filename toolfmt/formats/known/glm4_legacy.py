@@ -11,9 +11,9 @@ results under the role `observation` and render calls from a message's `metadata
 GLM-4.5 and later is `glm4`.)
 """
 
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 
 _MESSAGE = "<|assistant|>"
 

@@ -11,7 +11,7 @@ gpt-oss stops at `<|call|>`, which many runtimes strip.
 
 from dataclasses import replace
 
-from toolfmt.formats.channels import Channels
+from toolfmt.formats.engines.channels import Channels
 from toolfmt.formats.format import ToolCallFormat
 
 _BLANKS = (" ", "  ", "\u00a0", "\u202f")

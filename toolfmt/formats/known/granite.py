@@ -8,9 +8,9 @@ fine-tunes put OpenAI's call objects into the list, others write one object per 
 All of these are parsed. Granite 3.2 writes its reasoning between two sentences, later models between `<think>` tags.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.written_objects import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
 
 _OPENER, _OTHER_CLOSER = "<|tool_call|>", "<|tool_call_end|>"
 

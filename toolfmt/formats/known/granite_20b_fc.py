@@ -6,9 +6,9 @@ Each call has its own marker, after a space or a newline. The model is trained t
 if no tool fits; that is reported like any other call, or as an undeclared tool.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.written_objects import WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
 
 _WRITTEN = WrittenObject((' {"name": ', "name", ', "arguments": ', "arguments", "}"))
 

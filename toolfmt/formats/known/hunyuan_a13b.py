@@ -7,8 +7,8 @@ and `</answer>`, which are dropped. Plain responses may start with `助手：`, 
 text. The smaller and newer Hunyuan models use other formats.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="hunyuan_a13b",

@@ -9,8 +9,8 @@ Calls are separated by a newline. The fence, the outer tags or the last end mark
 write a list of objects between the same outer tags: `hunyuan_a13b`. Hunyuan 3 is `hunyuan_v3`.)
 """
 
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 
 FORMAT = ToolCallFormat(
     name="hunyuan_v1",

@@ -12,9 +12,9 @@ Hy3-preview and Hy-MT2 write this. Hy3 adds `:opensource` to each of these tags 
 a string `3` from a number. Suffixes of other tokenizers are not supported.
 """
 
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.tagged import Tagged
 
 
 def _tags(suffix: str) -> Tagged:

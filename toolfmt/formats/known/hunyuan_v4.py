@@ -10,9 +10,9 @@ name between its tags. Values are raw, including all whitespace: only the tool's
 a number. The prompt starts the reasoning with `<think:opensource>`.
 """
 
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.tagged import Tagged
 
 
 def _tags(suffix: str) -> Tagged:

@@ -9,8 +9,8 @@ newline and its text, with a space, the arrow and calls, or with `/think` and it
 models of the family write another format (`glm4`).
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(

@@ -9,11 +9,11 @@
 text, `<|content_invoke_tool_text|>`, is content too. The keys of the arguments are sorted.
 """
 
-from toolfmt.formats.channels import Channels
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.channels import Channels
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.written_objects import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
 
 _MESSAGE, _CALL, _END = "<|message_model|>", "<|content_invoke_tool_json|>", "<|end_message|>"
 _STOP = "<|content_model_end_sampling|>"

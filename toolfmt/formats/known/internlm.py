@@ -9,8 +9,8 @@ the two start tokens. `<|action_start|>` followed by `<|interpreter|>` contains 
 not a tool call and stays text. Intern-S1-Pro uses the format `json` instead.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="internlm",

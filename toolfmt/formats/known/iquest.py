@@ -6,8 +6,8 @@ Several calls follow each other directly. Values are raw: only the tool's schema
 number. A call without arguments is the name between the tags. Newlines between the tags are parsed too.
 """
 
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import Tagged
 
 FORMAT = ToolCallFormat(
     name="iquest",

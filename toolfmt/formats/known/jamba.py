@@ -8,8 +8,8 @@
 Responses start with a space, which belongs to the start marker if a call follows.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="jamba",

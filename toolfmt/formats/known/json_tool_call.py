@@ -10,10 +10,10 @@ blocks. The newlines are optional, and an object without tags is parsed if the o
 
 from dataclasses import replace
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.written_objects import WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
 
 _CLOSED_UP = WrittenObject(('{"name": ', "name", ', "arguments":', "arguments", "}"))
 """The object as Falcon H1 writes it: no blank before the arguments."""

@@ -15,10 +15,10 @@ markers of the first and the last call: the calls of a turn start with `<ifm|too
 `<ifm|think>`, `<ifm|think_fast>` or `<ifm|think_faster>`, depending on the effort; the start tag is in the prompt.
 """
 
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.json_object import JsonObject
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.tagged import Tagged
 
 _BLANKS = ("\n", "", "\r\n")
 _OPENER, *_ALSO = (*(f"<ifm|tool_calls>{blank}<ifm|tool_call>" for blank in _BLANKS), "<ifm|tool_call>")

@@ -9,9 +9,9 @@ and the number, or just the number. The first two are parsed (the first is a tol
 rejected. The section's markers may be missing or in the singular.
 """
 
+from toolfmt.formats.engines.call_headers import INDEXED
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.identities import INDEXED
-from toolfmt.formats.named_json import NamedJson
 
 FORMAT = ToolCallFormat(
     name="kimi_k2",

@@ -11,10 +11,10 @@ empty, and before that the channel `think`, which the prompt starts. The tags of
 and is not an id.
 """
 
+from toolfmt.formats.engines.tag_attributes import EscapedAttributes
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.headers import EscapedAttributes
-from toolfmt.formats.tagged import Tagged
-from toolfmt.formats.value_writers import TextBesideType
+from toolfmt.formats.values.value_writers import TextBesideType
 
 _OTHER_TYPES = ("number", "integer", "boolean", "object", "array", "null")
 _THINK, _RESPONSE = "<|open|>think<|sep|>", "<|open|>response<|sep|>"

@@ -11,10 +11,10 @@ start there.
 
 from dataclasses import replace
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.value_writers import PythonBesideJson, PythonValues
-from toolfmt.formats.values import CODE_CALL
+from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.value_writers import PythonBesideJson, PythonValues
 
 _ENGINE = CallExpression(
     opener="<|tool_call_start|>",

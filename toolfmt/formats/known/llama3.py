@@ -9,12 +9,12 @@ with nothing. An object in the middle of a line is text, and so is one with a na
 text if tools are passed; without them it looks like calls.
 """
 
-from toolfmt.formats.call_expression import CallExpression
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.call_expression import CallExpression
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.value_writers import ReprValues
-from toolfmt.formats.values import CODE_CALL
+from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.value_writers import ReprValues
 
 _TAG, _PAIR = "<|python_tag|>", "<|python_start|><|python_end|>"
 

@@ -6,8 +6,8 @@ LM Studio describes this format in the system prompt of models without a format 
 elsewhere. Several calls are several blocks, one per line. The tool's result is passed in the user's turn.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="lm_studio",

@@ -11,10 +11,10 @@ is parsed too. Values between tags are raw: only the tool's schema distinguishes
 without arguments is just the name, on a line of its own.
 """
 
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.json_object import JsonObject
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.tagged import Tagged
 
 _TAGGED = Tagged(
     opener="<longcat_tool_call>",

@@ -11,11 +11,11 @@ One call per line. Values are JSON (`true`, `null`); Python's literals are parse
 fence. Text between `<|thought_start|>` and `<|thought_end|>` is reasoning.
 """
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import THINK, ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.value_writers import JsonValues
-from toolfmt.formats.values import CODE_CALL
+from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.value_writers import JsonValues
 
 FORMAT = ToolCallFormat(
     name="minicpm3",

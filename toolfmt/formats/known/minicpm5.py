@@ -11,12 +11,12 @@ number, and the template writes Python's `True`, `None` and quotes. If detokeniz
 
 from dataclasses import replace
 
-from toolfmt.formats.choice import Choice
-from toolfmt.formats.elsewhere import Elsewhere
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.foreign import Elsewhere
+from toolfmt.formats.engines.tag_attributes import QUOTED
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.headers import QUOTED
-from toolfmt.formats.tagged import Tagged
-from toolfmt.formats.value_writers import TextInMarks
+from toolfmt.formats.values.value_writers import TextInMarks
 
 _CDATA = ("<![CDATA[", "]]>")
 _ENGINE = Tagged(

@@ -9,8 +9,8 @@ All calls of a response are in one block. The template of the model describes th
 no calls; both kinds of quotes are parsed.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="minimax_m1",

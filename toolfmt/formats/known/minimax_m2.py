@@ -17,10 +17,10 @@ If an agent's prompt shows no format, the models fall back to `[TOOL_CALL]{tool 
 
 from dataclasses import replace
 
-from toolfmt.formats.choice import Choice
-from toolfmt.formats.flags import Flags
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.flags import Flags
+from toolfmt.formats.engines.tagged import INVOKE_TAGS
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import INVOKE_TAGS
 
 FORMAT = ToolCallFormat(
     name="minimax_m2",

@@ -10,8 +10,8 @@ the tool's schema distinguishes a string `3` from a number. Reasoning is in `<mm
 starts with its end marker.
 """
 
+from toolfmt.formats.engines.nested_tags import NestedTags
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.nested_tags import NestedTags
 
 _SIGN = "]<]minimax[>["
 

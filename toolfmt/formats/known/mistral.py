@@ -9,11 +9,11 @@ directly before the brace after `[TOOL_CALLS]`. The older list, `[TOOL_CALLS][{"
 character after the marker distinguishes them.
 """
 
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.call_headers import NameThenId
+from toolfmt.formats.engines.json_object import JsonObject
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.identities import NameThenId
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.named_json import NamedJson
 
 _OPENER = "[TOOL_CALLS]"
 _WITH_ID = NameThenId("[CALL_ID]", id="call{number:05d}")

@@ -10,13 +10,13 @@ distinguishes them.
 
 from dataclasses import replace
 
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.call_headers import NameThenId
+from toolfmt.formats.engines.json_object import JsonObject
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.identities import NameThenId
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.written_objects import WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
 
 _OPENER = "[TOOL_CALLS]"
 

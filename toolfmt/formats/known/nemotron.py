@@ -6,8 +6,8 @@ NVIDIA's models before Nemotron 3, which writes function tags (`xml_function`). 
 block that starts in the prompt, and writes one or two newlines before the calls.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(

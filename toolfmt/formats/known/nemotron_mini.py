@@ -6,8 +6,8 @@ The template of Nemotron Mini lists the tools between `<tool>` tags and does not
 earlier turns. Later Nemotron models write a list between tags in capital letters (`nemotron`).
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="nemotron_mini",

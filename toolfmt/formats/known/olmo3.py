@@ -9,10 +9,10 @@ literals are parsed too. The OLMo 3 templates write no newlines next to the tags
 
 from dataclasses import replace
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.value_writers import JsonValues, ReprValues
-from toolfmt.formats.values import CODE_CALL
+from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.value_writers import JsonValues, ReprValues
 
 _ENGINE = CallExpression(
     opener="<function_calls>",

@@ -8,8 +8,8 @@ than the `]` of the list, so the list may be incomplete. Phi-4-mini's vocabulary
 objects with Python arguments. All of these are parsed.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="phi4",

@@ -13,8 +13,8 @@ vocabulary, so they arrive in several chunks; `<|plamo:tag|>` ends the turn. Rea
 `<|plamo:begin_think:plamo|>` and `<|plamo:end_think:plamo|>`; the start marker may be part of the prompt.
 """
 
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 
 
 def _tag(name: str) -> str:

@@ -10,11 +10,11 @@ family render history that is not valid Python (strings without quotes, missing 
 unambiguous.
 """
 
-from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.value_writers import PythonValues
-from toolfmt.formats.values import CODE_CALL
+from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.value_writers import PythonValues
 
 FORMAT = ToolCallFormat(
     name="pythonic",

@@ -18,12 +18,12 @@ tolerances unless the tool is undeclared, and so is JSON in `<tools>`. The templ
 
 from dataclasses import replace
 
-from toolfmt.formats.choice import Choice
-from toolfmt.formats.elsewhere import Elsewhere
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.foreign import Elsewhere
+from toolfmt.formats.engines.json_object import JsonObject
+from toolfmt.formats.engines.tagged import FUNCTION_TAGS, INVOKE_TAGS
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
 _TAGS_ONLY = "parses only the tag syntax; calls that small models write as JSON stay text"
 FORMAT = ToolCallFormat(

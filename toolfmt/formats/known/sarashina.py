@@ -7,10 +7,10 @@ string, as Python if they are an object. Both are parsed, and so are commas betw
 It takes calls with `id`, `name` and `arguments` in one object, without OpenAI's `function` around them.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
-from toolfmt.formats.values import LITERAL
-from toolfmt.formats.written_objects import WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
+from toolfmt.formats.values.value_reader import LITERAL
 
 _WRITTEN = WrittenObject(
     ("{'id': ", "id", ", 'name': ", "name", ", 'arguments': ", "arguments", "}"), quote="'", id="call{number:05d}"

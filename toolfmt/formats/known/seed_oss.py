@@ -13,8 +13,8 @@ between `<seed:think>` and `</seed:think>`.
 
 from dataclasses import replace
 
+from toolfmt.formats.engines.tagged import FUNCTION_TAGS
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.tagged import FUNCTION_TAGS
 
 FORMAT = ToolCallFormat(
     name="seed_oss",

@@ -9,9 +9,9 @@ and calls are messages of one response: `<|end|>` and `<|begin|>assistant` betwe
 are dropped.
 """
 
+from toolfmt.formats.engines.call_headers import IdThenName
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.identities import IdThenName
-from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(

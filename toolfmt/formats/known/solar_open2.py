@@ -9,9 +9,9 @@ distinguishes a string `3` from a number. A call without arguments is the name o
 Reasoning is between `<|think:start|>` and `<|think:end|>`; the start marker is part of the prompt.
 """
 
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.tagged import Tagged
 
 FORMAT = ToolCallFormat(
     name="solar_open2",

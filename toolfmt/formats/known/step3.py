@@ -12,9 +12,9 @@ schema distinguishes a string `3` from a number, and the template writes Python'
 around a value are part of it.
 """
 
+from toolfmt.formats.engines.tag_attributes import QUOTED
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.headers import QUOTED
-from toolfmt.formats.tagged import Tagged
 
 FORMAT = ToolCallFormat(
     name="step3",

@@ -10,8 +10,8 @@ Step3-VL puts a second pair of tags around the calls of a turn, which are those 
 them is parsed too. The model may start its calls before it closes its reasoning.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(

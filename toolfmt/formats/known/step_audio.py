@@ -8,9 +8,9 @@ Several calls follow each other without a separator. Step-Audio 2 writes the sam
 `</tool_call>`. The prompt starts a `<think>` block; results are passed under the role `function_output`.
 """
 
-from toolfmt.formats.choice import Choice
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(

@@ -8,8 +8,8 @@ Without markers, a list is a call only at the start of the output or of a line, 
 empty list, or a list of anything else, is content.
 """
 
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 
 FORMAT = ToolCallFormat(
     name="xlam",

@@ -17,12 +17,12 @@ sometimes drop the first `<tool_call>` or put two functions into one block; both
 
 from dataclasses import replace
 
-from toolfmt.formats.choice import Choice
-from toolfmt.formats.elsewhere import Elsewhere
+from toolfmt.formats.engines.alternatives import Choice
+from toolfmt.formats.engines.foreign import Elsewhere
+from toolfmt.formats.engines.json_object import JsonObject
+from toolfmt.formats.engines.tagged import FUNCTION_TAGS, INVOKE_TAGS
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
 _BARE = replace(FUNCTION_TAGS, opener="", closer="", unframed_openers=(), value_newline="")
 FORMAT = ToolCallFormat(

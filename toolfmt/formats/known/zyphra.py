@@ -15,9 +15,9 @@ Python's `True` and `None`.
 
 from dataclasses import replace
 
+from toolfmt.formats.engines.tagged import FUNCTION_TAGS
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.tagged import FUNCTION_TAGS
 
 FORMAT = ToolCallFormat(
     name="zyphra",

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
 from toolfmt.formats import ToolCallFormat
-from toolfmt.formats.parser_names import parser_name
+from toolfmt.formats.runtime_parsers import parser_name
 from toolfmt.inspect.checks.diagnostic import Diagnostic, Setting
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.decision import Declaration

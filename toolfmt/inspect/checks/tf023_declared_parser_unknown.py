@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.formats.parser_names import parser_name
+from toolfmt.formats.runtime_parsers import parser_name
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.wording import quote

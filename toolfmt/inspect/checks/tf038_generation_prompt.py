@@ -32,7 +32,7 @@ from functools import partial
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
-from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at

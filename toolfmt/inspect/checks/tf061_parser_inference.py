@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.formats.parser_names import parser_name
+from toolfmt.formats.runtime_parsers import parser_name
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import RuntimeSupport

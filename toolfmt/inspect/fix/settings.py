@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from toolfmt.formats import get
-from toolfmt.formats.parser_names import parser_name
+from toolfmt.formats.runtime_parsers import parser_name
 from toolfmt.inspect.checks import ALL_OUTCOMES
 from toolfmt.inspect.checks.diagnostic import Setting
 from toolfmt.inspect.fix.contents import replaced_template

@@ -17,8 +17,8 @@ from typing import Any
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import RuntimeParser, ToolCallFormat, default_format, formats, get
-from toolfmt.formats.declared import formats_declared
-from toolfmt.formats.parser_names import parser_names
+from toolfmt.formats.response_template.reader import formats_declared
+from toolfmt.formats.runtime_parsers import parser_names
 from toolfmt.inspect.format.best_reading import ReadBack, best_reading
 from toolfmt.inspect.format.derived import UnrecognizedCalls, unclaimed
 from toolfmt.inspect.format.read_back import (

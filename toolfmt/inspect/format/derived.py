@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolfmt.formats import ToolCallFormat
-from toolfmt.formats.stored import to_text
+from toolfmt.formats.serialization.format_data import to_text
 from toolfmt.inspect.format.derive.derive import Derived, derive_from
 from toolfmt.inspect.format.near_miss import Nearest, nearest
 from toolfmt.inspect.probe.capabilities import Probed

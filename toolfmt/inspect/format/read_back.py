@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.formats import Parser, ToolCallFormat, write
-from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     BARE_TOOL,

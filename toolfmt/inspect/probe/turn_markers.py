@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from toolfmt.formats import formats
-from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, TOOLS, USER, reply, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape

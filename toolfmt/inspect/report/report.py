@@ -191,7 +191,7 @@ class DerivedFormat:
 
     `kind` describes the syntax of calls. `call_sets` and `answers` are the numbers of call sets and kinds of output
     that were read back exactly. `limits` is what the verification does not cover or the format cannot represent.
-    `text` is the format itself (`toolfmt.formats.stored`).
+    `text` is the format itself (`toolfmt.formats.serialization.format_data`).
     """
 
     kind: str

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from toolfmt.errors import BadFormat
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.registry import get, has_variant
-from toolfmt.formats.stored import from_text
+from toolfmt.formats.serialization.format_data import from_text
 from toolfmt.inspect.report.turn_shape import TurnShape
 
 Strategy: TypeAlias = Literal["template", "prompt"]

@@ -17,7 +17,7 @@ from toolfmt._util.text_lists import listed
 from toolfmt.errors import LimitHit
 from toolfmt.formats import ToolCallFormat, formats
 from toolfmt.formats.format import DERIVED as DERIVED_FORMAT
-from toolfmt.formats.parser_names import DERIVED, parser_name, parser_names
+from toolfmt.formats.runtime_parsers import DERIVED, parser_name, parser_names
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Advice, Finding, RuntimeSupport
 from toolfmt.inspect.runtimes.parser_choice import chosen

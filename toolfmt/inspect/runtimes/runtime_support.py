@@ -7,7 +7,7 @@ combines both with the results of the probes.
 from __future__ import annotations
 
 from toolfmt.formats import formats
-from toolfmt.formats.parser_names import DERIVED, parser_name, parser_names
+from toolfmt.formats.runtime_parsers import DERIVED, parser_name, parser_names
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import RuntimeSupport
 from toolfmt.inspect.runtimes.parser_inference import Inferred, misread_by_mlx_lm, mlx_lm, mlx_swift_lm

@@ -63,7 +63,7 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
-from toolfmt.formats.prose import result_heading
+from toolfmt.formats.prompting.tool_descriptions import result_heading
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.render.adapt.remedies import (

@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 
 from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 from toolfmt.errors import LimitHit, TemplateError
-from toolfmt.formats.tool_lines import parameter_lines, tool_lines
-from toolfmt.formats.typed import referred
+from toolfmt.formats.prompting.tool_lines import parameter_lines, tool_lines
+from toolfmt.formats.values.schema_types import referred
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.render.request.messages import Message
 from toolfmt.render.verify.tool_parts import Render, ToolPart, lost_parts, tool_parts

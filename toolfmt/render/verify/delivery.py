@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolfmt.formats.prose import result_heading
+from toolfmt.formats.prompting.tool_descriptions import result_heading
 from toolfmt.render.request.messages import Message, calls_of, first_turn, function_of
 from toolfmt.render.verify.between_texts import around, count_word, differs, entries_of, lost_in, repeated_texts, truths
 from toolfmt.render.verify.sentinel_request import (

@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 from toolfmt.errors import LimitHit, TemplateError
-from toolfmt.formats.typed import type_of
+from toolfmt.formats.values.schema_types import type_of
 from toolfmt.render.request.messages import Message
 from toolfmt.render.verify.sentinel_request import (
     RequestSpan,

@@ -2,9 +2,10 @@
 
 Streaming (`qwen3_5`) and whole (`qwen3_5_whole`, like `tokenizer.parse_response`). Written for transformers 5.23:
 `utils/chat_parsing/response_parser.py`, `cli/serving/utils.py` (torch is not needed). A factory is named after the
-first model type that its template is for. Its format is that of the template (`toolfmt.formats.declared`). An output
-follows the template's own anchor. When streaming, an error at the end is logged and the rest dropped, as in the server.
-Any other error is raised, in the middle of a stream and for a whole output.
+first model type that its template is for. Its format is that of the template
+(`toolfmt.formats.response_template.reader`). An output follows the template's own anchor. When streaming, an error at
+the end is logged and the rest dropped, as in the server. Any other error is raised, in the middle of a stream and for a
+whole output.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from toolfmt.formats.declared import from_response_template
+from toolfmt.formats.response_template.reader import from_response_template
 from toolfmt.testing.peers import event_dicts
 from toolfmt.testing.peers.claims import Factory, Tools, by_name, found, missing, python_name
 

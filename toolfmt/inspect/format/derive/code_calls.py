@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from toolfmt.formats.call_expression import CallExpression
-from toolfmt.formats.value_writers import (
+from toolfmt.formats.engines.call_expression import CallExpression
+from toolfmt.formats.values.value_reader import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks, Notation
+from toolfmt.formats.values.value_writers import (
     JsonValues,
     MarkedValues,
     PythonBesideJson,
@@ -20,7 +21,6 @@ from toolfmt.formats.value_writers import (
     ReprValues,
     ValueWriter,
 )
-from toolfmt.formats.values import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks, Notation
 from toolfmt.inspect.format.derive.engine_drafts import EngineCandidate, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
 from toolfmt.inspect.format.derive.raw_parts import RawParts, raw_parts

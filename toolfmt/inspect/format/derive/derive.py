@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from toolfmt.errors import BadFormat, CannotWrite
 from toolfmt.formats import ToolCallFormat
-from toolfmt.formats.stored import check_stored
+from toolfmt.formats.serialization.format_data import check_stored
 from toolfmt.inspect.format.derive.candidates import Candidate, Candidates
 from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.verification import Proof, Unproven, prove

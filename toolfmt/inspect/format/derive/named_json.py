@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
+from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import NameAtStart
-from toolfmt.formats.identities import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
-from toolfmt.formats.named_json import NamedJson
-from toolfmt.formats.prefix import answer_prefix
-from toolfmt.formats.written_objects import JsonStyle
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
+from toolfmt.formats.values.json_layout import JsonStyle
 from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, EngineCandidate, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
 from toolfmt.inspect.format.derive.reasons import NotDerivable

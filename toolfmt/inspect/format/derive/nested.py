@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from toolfmt.formats.nested_tags import NestedTags
+from toolfmt.formats.engines.nested_tags import NestedTags
 from toolfmt.inspect.format.derive.engine_drafts import EngineCandidate, made
 from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, VALUES, Rendered

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from toolfmt.errors import TemplateError
 from toolfmt.formats import ToolCallFormat
-from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.inspect.format.derive.reading import differing, left_over, read_answer, shown
 from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.read_back import opened, own_markers

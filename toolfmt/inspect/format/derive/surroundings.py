@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from toolfmt.formats.prefix import answer_prefix
-from toolfmt.formats.reasoning_pairs import COMMON, THINK
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
+from toolfmt.formats.reasoning_markers import COMMON, THINK
 from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, SENTINELS, Rendered
 from toolfmt.inspect.format.derive.text_cuts import (
     before_marker,

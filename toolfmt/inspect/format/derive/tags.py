@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toolfmt.formats.headers import PLAIN, QUOTED, Attributes, Header
-from toolfmt.formats.tagged import Tagged
-from toolfmt.formats.value_writers import TextBesideType, TextByType, TextInMarks, TextWriter
+from toolfmt.formats.engines.tag_attributes import PLAIN, QUOTED, Attributes, Header
+from toolfmt.formats.engines.tagged import Tagged
+from toolfmt.formats.values.value_writers import TextBesideType, TextByType, TextInMarks, TextWriter
 from toolfmt.inspect.format.derive.engine_drafts import EngineCandidate, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
 from toolfmt.inspect.format.derive.raw_parts import RawParts, raw_parts

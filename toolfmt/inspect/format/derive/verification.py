@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.formats import ToolCallFormat, write
-from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.inspect.format.derive.call_sets import CallSet, call_sets, sets_of_names, sets_of_words, string_set
 from toolfmt.inspect.format.derive.other_contexts import ANOTHER_TIME, RendersElsewhere
 from toolfmt.inspect.format.derive.output_checks import check_markers, read_answers

@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from toolfmt.errors import TemplateError
-from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, TOOLS, USER, reply, user
 from toolfmt.inspect.probe.differences import common_prefix

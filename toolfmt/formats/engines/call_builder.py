@@ -1,0 +1,528 @@
+"""What an engine says while it reads: a call begins, is named, gets its arguments, ends, or goes wrong.
+
+The driver makes one `Calls` per parser and hands it to every reading. It owns the indexes, the spans, the tolerances
+and the tool definitions; an engine asks it what a tool declares, and keeps nothing of the answer between two frames. A
+call's end is told once the next one of its frame begins, or the frame has been read, so that the spans tile the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from toolfmt.formats.engines.name_repair import Likenesses
+from toolfmt.formats.scanner.scanner import Body, Incomplete, Malformed, Reading, Scan, Stretch
+from toolfmt.formats.values.schema_types import Types, parameter_types
+from toolfmt.messages.events import (
+    Event,
+    RejectionReason,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+)
+from toolfmt.messages.tools import parameter_order
+
+MOST_UNDECLARED = 400
+"""A call of a tool that nobody declared is text if its arguments are longer than so many characters: prose, or a file
+that the user shall rather see than lose. One that ends before is rejected."""
+
+
+class Undeclared(Exception):
+    """What was read as a call of an undeclared tool goes on for too long."""
+
+
+class Committed(Exception):
+    """A probe has seen enough: what stands here is a call."""
+
+
+class Calls:
+    """The calls of one answer, in the order in which they appear."""
+
+    streams = True
+    # What is the same for every answer until a call begins stands here: a short call notices what one costs to make.
+    _noted = ""
+    """How every call of the frame is read generously."""
+    _frame = 0
+    _inside: int | None = None
+    _opener = ""
+    _head: str | None = None
+    """What opened the frame, up to its first call, once a second call has begun; a copy begins with it."""
+    was_committed = False
+    addressed = ""
+    """Whom the message is for that holds the calls, where the family says so in its header."""
+    framed_until = -1
+    """Where a frame of calls ended behind which the same text may stand again."""
+    _begin = _unsaid = 0
+    readable_from = 0
+    """Where the last call of the frame begins that can be read without those before it; behind it others may stand
+    beside it (`begin_beside`)."""
+    _open = _announced = telling = _complete = _continued = False
+    _name = ""
+    _reason: RejectionReason | None = None
+    _likenesses: Likenesses | None = None
+
+    def __init__(
+        self,
+        scan: Scan,
+        schemas: Mapping[str, Mapping[str, Any]] | None,
+        strict: bool,
+        ends: Collection[str] = (),
+    ) -> None:
+        self._ends = ends
+        """What the end of a cut answer may be the beginning of."""
+        self.events: list[Event] = []
+        self.committed = False
+        self._scan = scan
+        self._schemas = schemas
+        self.strict = strict
+        self.index = -1
+        self._tolerated: dict[str, None] = {}
+        self._fragments: list[str] = []
+        self._types: dict[tuple[str, ...], Types] = {}
+        self._orders: dict[str, list[str]] = {}
+
+    # --- for engines
+
+    def begin(self) -> None:
+        """Another call of the same frame begins here; the one before it is told as ended."""
+        self.begin_at(self._scan.position)
+
+    def inside(self) -> None:
+        """What opens the frame, behind its opener, has been read: the first call begins here."""
+        if self._inside is None:
+            self._inside = self._scan.position
+
+    def commit(self) -> None:
+        """From here on this is a call: what goes wrong is rejected, no longer content."""
+        self.committed = True
+
+    def give_up(self) -> NoReturn:
+        """What was read as a call goes on for too long without its name: it is content after all."""
+        raise Undeclared
+
+    def start(self, name: str, id: str | None = None) -> None:
+        """The call's name is known, whole."""
+        self.commit()
+        meant = self.meant(name)
+        if self.addressed and self.meant(self.addressed) != meant:
+            self.tolerate("other_recipient")
+        if meant != name and not self.strict:
+            self.tolerate("repaired_name")
+            name = meant
+        self._name = meant
+        if not name:
+            self.refuse("missing_tool_name")
+        elif self._schemas is not None and name not in self._schemas:
+            self.refuse("undeclared_tool")
+        elif self._reason is None:
+            self._announced = self.telling = True
+            self.events.append(ToolCallStart(self.index, name, id))
+
+    def arguments(self, fragment: str) -> None:
+        """More of the arguments' JSON text."""
+        if self.telling:
+            self._fragments.append(fragment)
+        elif self._reason == "undeclared_tool":
+            self._unsaid += len(fragment)
+            if self._unsaid > MOST_UNDECLARED:
+                raise Undeclared
+
+    def end(self) -> None:
+        """The call is complete; its frame may still follow."""
+        self._complete = True
+
+    def tolerate(self, name: str) -> None:
+        """Something was read generously; strict reading goes on to the call's end and rejects it."""
+        if self._scan.cut and name.startswith("missing_"):
+            self.need_end()
+        if self.strict:
+            self.refuse("malformed_syntax")
+        self._tolerated[name] = None
+
+    def need_end(self) -> None:
+        """What ends the call does not stand here. Where the runtime stopped the model here, the call is not whole."""
+        scan = self._scan
+        if scan.cut and scan.closed:
+            rest = scan.text[scan.at :].strip()
+            if any(end.startswith(rest) for end in self._ends):
+                self.refuse("incomplete_output")
+
+    def before(self, text: str, at: int) -> str:
+        """What stands right before a place in the text that a body was given, a few words of it at most."""
+        return self._scan.before(text, at)
+
+    def noted(self, name: str) -> bool:
+        """Whether this call has been read generously in this way."""
+        return name in self._tolerated
+
+    def refuse(self, reason: RejectionReason) -> None:
+        """The call will be rejected, for the first reason given, but goes on to where it ends."""
+        if self._reason is None:
+            self.flush()
+            self._reason = reason
+            self.telling = False
+
+    def stream(self, body: Body) -> Reading[None]:
+        """Pass a stretch of the arguments on while it arrives."""
+        if not (yield from self._scan.stream(body, self)):
+            raise Incomplete
+
+    def waits_in(self, body: Body) -> Stretch | None:
+        """What the driver may pass over while the stretch arrives; None where what arrives is counted."""
+        return None if self.is_counted else self._stretch(body)
+
+    @property
+    def has_said(self) -> bool:
+        """Whether anything was said of the open call, or of those before it that it cannot be read without."""
+        return self._announced or self._begin != self.readable_from
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the length of the open call decides if it is one: its tool is undeclared."""
+        return self._reason == "undeclared_tool"
+
+    def _stretch(self, body: Body) -> Stretch:
+        return Stretch(self._scan, body, calls=self)
+
+    def types(self, *path: str) -> Types:
+        """The JSON Schema types the tool declares for a parameter, or for a part of it: the keys that lead there, an
+        empty one for the items of a list. None where it declares none."""
+        if self._schemas is None:
+            return None
+        key = (self._name, *path)
+        if key not in self._types:
+            self._types[key] = parameter_types(self._schemas.get(self._name, {}), *path)
+        return self._types[key]
+
+    @property
+    def declared(self) -> bool:
+        """Whether tools were given."""
+        return self._schemas is not None
+
+    def names(self, word: str) -> bool:
+        """Whether a tool of exactly this name is declared."""
+        return self._schemas is not None and word in self._schemas
+
+    def knows(self, name: str) -> bool | None:
+        """Whether a tool of this name is declared, or one is meant by it; None where no tools were given."""
+        return None if self._schemas is None else self.meant(name) in self._schemas
+
+    def meant(self, name: str) -> str:
+        """The declared tool that is meant by a name that is none; the name itself where that is not one tool."""
+        if self._schemas is None or not name or name in self._schemas:
+            return name
+        if self._likenesses is None:
+            self._likenesses = Likenesses(self._schemas)
+        return self._likenesses.meant(name)
+
+    def declares(self, key: str, name: str | None = None) -> bool | None:
+        """Whether the tool that is called, or the one of this name, declares a parameter of this name; None where
+        nothing says which it has."""
+        properties = self._properties(self._name if name is None else self.meant(name))
+        return None if properties is None else key in properties
+
+    def any_declares(self, key: str) -> bool | None:
+        """Whether any tool declares a parameter of this name; None where no tools were given."""
+        return None if self._schemas is None else any(self.declares(key, name) for name in self._schemas)
+
+    @property
+    def spaced_names(self) -> tuple[str, ...]:
+        """The names of declared tools that have a blank in them."""
+        return tuple(name for name in self._schemas or () if " " in name)
+
+    def dry_run(self, scan: Scan) -> DryRun:
+        """The same reading of another text, which says nothing."""
+        return DryRun(scan, self._schemas, self.strict)
+
+    def naming(self, scan: Scan) -> Naming:
+        """As `dry_run`, up to the name of the first call."""
+        return Naming(scan, self._schemas, self.strict)
+
+    def note_each(self, name: str) -> None:
+        """Every call of this frame is read generously in this way; an empty name ends that."""
+        self._noted = name
+        if name:
+            self.tolerate(name)
+
+    def call_probe(self, scan: Scan) -> CallProbe:
+        """As `dry_run`, up to where a call would commit."""
+        return CallProbe(scan, self._schemas, self.strict)
+
+    @property
+    def parameters(self) -> tuple[str, ...] | None:
+        """The parameters that the called tool declares; None where nothing says which it has."""
+        properties = self._properties(self._name)
+        return None if properties is None else tuple(map(str, properties))
+
+    def _properties(self, name: str) -> Mapping[str, Any] | None:
+        schema = None if self._schemas is None else self._schemas.get(name)
+        properties = None if schema is None else schema.get("properties")
+        return properties if isinstance(properties, (dict, Mapping)) else None
+
+    @property
+    def known(self) -> bool:
+        """Whether the tool called last is declared."""
+        return self.knows(self._name) is True
+
+    def text(self) -> str:
+        """The text of the open call so far."""
+        return self._scan.kept_between(self._begin, self._scan.position)
+
+    def accepts(self, keys: Collection[str]) -> bool:
+        """Whether these may be all arguments of the call: declared, and none missing that the tool requires."""
+        schema = None if self._schemas is None else self._schemas.get(self._name)
+        required = None if schema is None else schema.get("required")
+        given = not isinstance(required, list) or all(key in keys for key in required)
+        return given and all(self.declares(key) is not False for key in keys)
+
+    def positional(self, position: int) -> str:
+        """The name of the parameter at a position, in the order of the tool's definition."""
+        names = self._orders.get(self._name)
+        if names is None:
+            schema = {} if self._schemas is None else self._schemas.get(self._name, {})
+            names = self._orders[self._name] = parameter_order(schema)
+        if position >= len(names):
+            raise Malformed("invalid_arguments")
+        return names[position]
+
+    # --- for the driver
+
+    def begin_frame(self, position: int, opener: str) -> None:
+        """A frame of calls, which begins with this opener; its first call begins there too."""
+        self._frame, self._inside, self._opener, self._head = position, None, opener, None
+        self.readable_from = position
+        self.begin_beside(position)
+
+    def begin_beside(self, position: int) -> None:
+        """As `begin_at`, for a call that cannot be read without those before it in its frame, which is kept whole."""
+        if self._open:
+            self._finish(position)
+        self._begin_call(position)
+
+    def begin_at(self, position: int) -> None:
+        if self._head is None and position > self._frame:
+            self._head = self._opener
+            if self._inside is not None:
+                self._head = self._scan.kept_between(self._frame, self._inside)
+        self._finish(position)
+        self._scan.forget_before(position)
+        self.readable_from = position
+        self._begin_call(position)
+
+    def _begin_call(self, position: int) -> None:
+        self.index += 1
+        self._begin, self.was_committed = position, self.committed
+        self._unsaid = 0
+        self._open = True
+        self._announced = self.telling = self._complete = False
+        self._reason = None
+        self._tolerated = {}
+        if self._noted:
+            self.tolerate(self._noted)
+        self._name = ""
+
+    @property
+    def begins(self) -> int:
+        """Where the open call begins."""
+        return self._begin
+
+    @property
+    def head(self) -> str | None:
+        """What opens the frame of the open call; None where that is the first of its frame."""
+        return self._head
+
+    @property
+    def waiting_for(self) -> str:
+        """Which call the reading is inside of, as a sentence."""
+        if self._announced:
+            return f"The arguments of call {self.index}, {self._name}."
+        return f"Call {self.index}, whose name is not known yet."
+
+    def copy(self, scan: Scan) -> Calls:
+        """Calls of the same tools, over another scanner."""
+        twin = Calls(scan, self._schemas, self.strict, self._ends)
+        twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
+        twin.index = self.index - self._open
+        return twin
+
+    def adopt(self, other: Calls) -> None:
+        """Stand where another stands, whose text has been read again."""
+        self._stand_where(other)
+        self.events[:] = [replace(event) for event in other.events]
+
+    def _stand_where(self, other: Calls) -> None:
+        """All is as there but what is said, and where it is read."""
+        own = self.events, self._scan, self._fragments
+        self.__dict__.clear()
+        self.__dict__.update(other.__dict__)
+        self.events, self._scan, self._fragments = own
+        self._tolerated = dict(other._tolerated)
+
+    def take_over(self, trial: Trial) -> None:
+        """What has been read ahead is what has been read: it is told."""
+        shift = self.index - trial.from_index  # a copy knows only now which call it is
+        for event in trial.events:
+            event.index += shift  # type: ignore[union-attr]  # of a call, all of them
+        self.events.extend(trial.events)
+        self._stand_where(trial)
+        self.index += shift
+        self._fragments = trial._fragments
+        for name in ("started", "ended", "keyed", "from_index"):
+            del self.__dict__[name]
+
+    def forget(self) -> None:
+        """What began was no call at all."""
+        self.index -= 1
+        self._open = False
+        self.committed = False
+
+    def close(self) -> None:
+        """The frame has been read; what is not complete by now never will be."""
+        if self._open and not self._complete:
+            self.refuse("malformed_syntax")
+        self._finish(self._scan.position)
+        self.committed = False
+
+    def reject(self, reason: RejectionReason) -> None:
+        """The open call ends here, rejected."""
+        self._complete = False
+        self.refuse(reason)
+        self.close()
+
+    def left_open(self, events: list[Event]) -> list[Event]:
+        """Of the events of a prefix those of the call that it leaves open, which is the first of the answer."""
+        if self._complete:
+            self._open = False  # only its frame is still to come: it is the prompt's
+        self.index = 0 if self._open else -1
+        begun = [event for event in events if isinstance(event, (ToolCallStart, ToolCallArguments))]
+        starts = [at for at, event in enumerate(begun) if isinstance(event, ToolCallStart)]
+        if not (self._open and self._announced):
+            return []
+        self._continued = True
+        for event in begun[starts[-1] :]:
+            event.index = self.index
+        return list(begun[starts[-1] :])
+
+    def flush(self) -> None:
+        """Say the arguments gathered since the last event as one."""
+        if self._fragments:
+            said = "".join(self._fragments)
+            if said:
+                self.events.append(ToolCallArguments(self.index, said))
+            self._fragments = []
+
+    def _finish(self, position: int) -> None:
+        if not self._open:
+            return
+        self.flush()
+        self._open = False
+        continued, self._continued = self._continued, False
+        if not continued and (position < 0 or (position == 0 and self._reason is None)):
+            # It ended within the prefix, however late that became clear.
+            of_this = (ToolCallStart, ToolCallArguments)
+            self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self.index)]
+            self.index -= 1
+            return
+        span = (max(self._begin, 0), max(position, 0))
+        if self._reason is None:
+            self.events.append(ToolCallEnd(self.index, span, tuple(self._tolerated)))
+        else:
+            raw = self._scan.kept_between(*span)
+            self.events.append(ToolCallRejected(self.index, self._reason, span, raw))
+
+
+class DryRun(Calls):
+    """A reading that says nothing: it only asks whether calls stand here."""
+
+    streams = False
+    first: str | None = None
+    """The name of the first call that was read."""
+
+    def start(self, name: str, id: str | None = None) -> None:
+        self.committed, self._name = True, self.meant(name)
+        if self.first is None:
+            self.first = name
+
+    def arguments(self, fragment: str) -> None:
+        """Not said."""
+
+    def give_up(self) -> NoReturn:
+        raise Malformed
+
+    def refuse(self, reason: RejectionReason) -> None:
+        """Not said; what would be rejected as it stands is no less a call."""
+
+    def waits_in(self, body: Body) -> Stretch | None:
+        """In none, so that the driver sees how far the reading has come."""
+        return None
+
+    def begin_at(self, position: int) -> None:
+        """Nothing is told, and nothing is forgotten: the driver goes back to the opener."""
+
+    def begin_beside(self, position: int) -> None:
+        """Nothing is told."""
+
+    def text(self) -> str:
+        """Not kept."""
+        return ""
+
+
+class Trial(Calls):
+    """Calls that are read ahead, in a part of the text, and told to nobody yet: `Calls.take_over` tells them."""
+
+    streams = False
+
+    def __init__(self, scan: Scan, calls: Calls) -> None:
+        self.events, self._scan, self._fragments = [], scan, []
+        self._stand_where(calls)
+        self.committed = True
+        self.from_index = calls.index
+        self.started = self.ended = 0
+        self.keyed = False
+        """Whether the last call that has started has had a key."""
+
+    def _stretch(self, body: Body) -> Stretch:
+        return Stretch(self._scan, body, calls=self, fragments=self._fragments if self.telling else [])
+
+    def start(self, name: str, id: str | None = None) -> None:
+        super().start(name, id)
+        self.started += 1
+        self.keyed = False
+
+    def arguments(self, fragment: str) -> None:
+        super().arguments(fragment)
+        self.keyed = self.keyed or fragment != "{"
+
+    def end(self) -> None:
+        super().end()
+        self.ended += 1
+
+    @property
+    def among_calls(self) -> bool:
+        """Whether calls that may be declared have ended, and more of them, or the end of their list, was to come."""
+        return self.ended > 0 and self.knows(self._name) is not False
+
+    @property
+    def attempted(self) -> bool:
+        """Whether the text stopped, or went wrong, among the arguments of a call that may be declared."""
+        return self.started > self.ended and self.keyed and self.knows(self._name) is not False
+
+
+class CallProbe(DryRun):
+    """A dry run that stops where a call would commit."""
+
+    def commit(self) -> None:
+        raise Committed
+
+    def start(self, name: str, id: str | None = None) -> None:
+        raise Committed
+
+
+class Naming(DryRun):
+    """A dry run that stops where the first call is named."""
+
+    def start(self, name: str, id: str | None = None) -> None:
+        self.first = name
+        raise Committed

@@ -1,0 +1,122 @@
+"""The flag engine: a name and its arguments in a hash with arrows, the arguments as a command line has them.
+
+No family was taught this notation; some fall into it. What is read is noted as `other_notation`, also where the same
+marks hold a JSON object with the same keys.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from toolfmt.errors import CannotConstrain
+from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.frame import Frame, close_frame, follows
+from toolfmt.formats.engines.json_object import JsonObject
+from toolfmt.formats.format import Call, TypesOf
+from toolfmt.formats.scanner.scanner import LONGEST_WORD, Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.spans import quoted
+from toolfmt.formats.values.value_reader import JSON, read_value
+
+if TYPE_CHECKING:
+    from toolfmt.formats.grammar.constraint import Constraint
+    from toolfmt.formats.grammar.nodes import Node
+
+_FLAG = re.compile(r"[\w.-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flags(Frame):
+    """The keys of name and arguments, and the signs of the notation: `{NAME => "f", ARGUMENTS => {--key "value"}}`."""
+
+    name_key: str = "tool"
+    arguments_key: str = "args"
+    arrow: str = "=>"
+    flag: str = "--"
+
+    @cached_property
+    def _json(self) -> JsonObject:
+        return JsonObject(
+            opener=self.opener, closer=self.closer, name_key=self.name_key, arguments_key=self.arguments_key
+        )
+
+    # --- writing
+
+    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
+        return "\n".join(f"{self.opener}\n{self._written(*call)}\n{self.closer}" for call in calls)
+
+    def _written(self, name: str, arguments: Mapping[str, Any]) -> str:
+        flags = [f"  {self.flag}{key} {json.dumps(value, ensure_ascii=False)}\n" for key, value in arguments.items()]
+        lines = "".join(("\n", *flags)) if flags else ""
+        return f"{{{self.name_key} {self.arrow} {quoted(name)}, {self.arguments_key} {self.arrow} {{{lines}}}}}"
+
+    def grammar(self, constraint: Constraint) -> Node:
+        raise CannotConstrain(f"the format {constraint.format} has no grammar: flags are only parsed, not written")
+
+    # --- reading
+
+    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        calls.tolerate("other_notation")
+        yield from scan.skip_spaces()
+        begin = scan.position
+        yield from scan.expect("{")
+        yield from scan.skip_spaces()
+        if (yield from scan.need()) == '"':
+            scan.rewind(begin)
+            yield from self._json.read(scan, calls, opener)
+            return
+        yield from self._member(scan, self.name_key)
+        yield from scan.expect('"')
+        name, _ = yield from scan.within(literals('"'))
+        yield from follows(scan, ",")
+        yield from self._member(scan, self.arguments_key)
+        yield from self._arguments(scan, calls, name)
+        yield from scan.skip_spaces()
+        yield from scan.expect("}")
+        calls.end()
+        yield from close_frame(scan, calls, opener, *self.closers)
+
+    def _member(self, scan: Scan, key: str) -> Reading[None]:
+        """A key of the hash and the arrow behind it."""
+        yield from scan.skip_spaces()
+        yield from scan.expect(key)
+        yield from scan.skip_spaces()
+        yield from scan.expect(self.arrow)
+        yield from scan.skip_spaces()
+
+    def _arguments(self, scan: Scan, calls: Calls, name: str) -> Reading[None]:
+        begin = scan.position
+        yield from scan.expect("{")
+        calls.start(name)
+        yield from scan.skip_spaces()
+        if (yield from scan.need()) == '"':
+            scan.rewind(begin)
+            yield from read_value(scan, calls, JSON)
+            return
+        calls.arguments("{")
+        keys = set[str]()
+        while not (yield from scan.literal(literals("}"))):
+            key = yield from self._flag(scan)
+            if key in keys:
+                calls.tolerate("duplicate_key")
+            calls.arguments(f"{', ' if keys else ''}{quoted(key)}: ")
+            keys.add(key)
+            yield from read_value(scan, calls, JSON)
+            yield from follows(scan, ",")
+            yield from scan.skip_spaces()
+        calls.arguments("}")
+
+    def _flag(self, scan: Scan) -> Reading[str]:
+        """A key behind the sign of a flag; a colon or a sign of equality may part it from its value."""
+        yield from scan.expect(self.flag)
+        key = yield from scan.take_while(_FLAG, LONGEST_WORD)
+        if not key:
+            yield from scan.need()
+            raise Malformed
+        yield from scan.literal(literals(":", "="))
+        yield from scan.skip_spaces()
+        return key

@@ -1,0 +1,357 @@
+"""The nested tags engine: the parameter's name is the tag, objects are tags in tags, and lists are tags of items.
+
+A sign that no text holds stands before every tag, so a value may hold any tag of another language. What a text means
+is told by the tool's schema, at every depth; without one a text is a JSON literal if it is one, else a string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows
+from toolfmt.formats.engines.raw_value import Value
+from toolfmt.formats.engines.tagged import opens_json
+from toolfmt.formats.format import Call, Inner, TypesOf
+from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.spans import quoted
+from toolfmt.formats.values.clean_json import DEEPEST
+from toolfmt.formats.values.schema_types import STRING, Types, raw_text, type_of
+from toolfmt.formats.values.value_reader import LITERAL, read_value
+
+if TYPE_CHECKING:
+    from toolfmt.formats.grammar.constraint import Constraint
+    from toolfmt.formats.grammar.nodes import Node
+
+_TAG = re.compile(r"[^<>\s/]*")
+_OPENS = re.compile(r"<[^<>\s/][^<>\n]*")
+_CLOSES = re.compile(r"</[^<>\s/]+>")
+_MOST_QUOTED = 64
+_EMPTY = {"string": '""', "object": "{}", "array": "[]", "null": "null"}
+
+
+@dataclass
+class _Open:
+    """An element that has been opened: its tag, and what its members are told as."""
+
+    tag: str
+    closer: str
+    path: tuple[str, ...]
+    members: int = 0
+
+
+class _Leaf(Value):
+    """A text up to the closer of its tag; `parent` is the tag around it, `beside` tells the keys that may come next.
+
+    A string may quote tags with the sign. The closer of the tag around it ends it where the frame goes on behind that,
+    and so does the tag of the next argument: the text has lost its closer. Where no string is wanted every tag does.
+    """
+
+    def __init__(
+        self,
+        scan: Scan,
+        calls: Calls,
+        tags: NestedTags,
+        tag: str,
+        parent: str,
+        beside: Callable[[str], bool],
+        string: bool,
+    ) -> None:
+        super().__init__(scan, calls, literals(tags.sign))
+        self.tags, self.tag, self.parent, self.beside, self.string = tags, tag, parent, beside, string
+        self.quoted: list[str] = []
+        """The tags that stand open in the text."""
+
+    def _met(self, stop: str) -> Reading[tuple[str, str]]:
+        scan, begin, here = self.scan, self.scan.position - len(stop), self.scan.position
+        opening = yield from scan.literal(literals("</", "<"))
+        if not opening:
+            before = self._last(begin, 1)
+            if not before or before not in "\"'`" or (yield from scan.peek()) != before:
+                self._wrong(begin)  # only between quotes the sign alone is text
+            return "", stop
+        try:
+            tag, _ = yield from scan.within(literals(">"))
+        except (Malformed, Incomplete):
+            tag = "<"
+        if opening == "</" and tag == self.tag and tag not in self.quoted:
+            return stop, ""
+        if (yield from self._ends_the_text(opening, tag)):
+            if not self.quoted and self.doubt is None and begin > self.begin and self._last(begin, 1) not in "]<>":
+                self.calls.tolerate("missing_value_closer")
+                scan.rewind(begin)
+                return stop, ""
+            self._wrong(begin)
+        if not self.string:
+            self._wrong(begin)
+        scan.rewind(here)
+        return "", stop
+
+    def _ends_the_text(self, opening: str, tag: str) -> Reading[bool]:
+        """Whether a tag shows that the text has lost its closer; else it is quoted."""
+        begin = self.scan.position - len(opening) - len(tag) - 1
+        if opening == "<":
+            if not self.quoted and self.beside(tag):
+                return True
+            self._doubt(begin - len(self.tags.sign))
+            self.quoted.append(tag.partition(" ")[0])
+            if len(self.quoted) > _MOST_QUOTED:
+                self._wrong(begin)
+            return False
+        if tag in self.quoted:
+            while self.quoted.pop() != tag:
+                pass
+            return False
+        if tag == self.parent and tag != self.tags.call_tag:
+            return True
+        if tag == self.tags.call_tag or f"{self.tags.sign}</{tag}>" in self.tags.closers:
+            yield from self.scan.skip_spaces()
+            behind = literals(*self.tags.inner.openers, *self.tags.openers, *self.tags.closers)
+            if (yield from self.scan.literal(behind)) or not (yield from self.scan.peek()):
+                return True
+        self._doubt(begin - len(self.tags.sign))
+        return False
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.quoted = []
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestedTags(Frame):
+    """The sign before every tag, and the tag of a list's items. `opener` and `closer` hold the sign too.
+
+    `call_opener` and `name_closer` stand around the name of the tool, `call_closer` is the closing tag of a call; the
+    sign stands before the first and the last. Without `opener` a call has no frame but these.
+
+    Raises `ValueError`, which names the parameter: without a sign no text could hold a tag, and a call is closed by a
+    tag.
+    """
+
+    sign: str
+    item: str = "item"
+    call_opener: str = '<invoke name="'
+    name_closer: str = '">'
+    call_closer: str = "</invoke>"
+
+    def __post_init__(self) -> None:
+        check_filled(self)
+        if not self.sign.strip() or self.sign != self.sign.strip():
+            raise ValueError(f"sign: {self.sign!r:.80} does not distinguish tags from the text between them")
+        if not self.item or not _TAG.fullmatch(self.item):
+            raise ValueError(f"item: {self.item!r:.80} is not a valid tag name")
+        if not _OPENS.fullmatch(self.call_opener):
+            raise ValueError(f"call_opener: a call must start with a tag, not {self.call_opener!r:.80}")
+        if not self.name_closer.endswith(">") or self.name_closer[0] not in "\"'> /":
+            raise ValueError(f"name_closer: the end of the name cannot be recognized before {self.name_closer!r:.80}")
+        if not _CLOSES.fullmatch(self.call_closer):
+            raise ValueError(f"call_closer: a call must end with a closing tag, not {self.call_closer!r:.80}")
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        return super().openers if self.opener else (self._call_opener, *self.also)
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        return self.frame_closers if self.opener else (self.sign + self.call_closer,)
+
+    @property
+    def frame_closers(self) -> tuple[str, ...]:
+        """What closes the frame around calls; nothing where there is none."""
+        return super().closers if self.opener else ()
+
+    @property
+    def inner(self) -> Inner:
+        return Inner((self._call_opener,), (self.sign + self.call_closer,)) if self.opener else Inner()
+
+    @property
+    def _call_opener(self) -> str:
+        return self.sign + self.call_opener
+
+    @cached_property
+    def call_tag(self) -> str:
+        """The tag that closes a call."""
+        return self.call_closer[2:-1]
+
+    @cached_property
+    def _name_ends(self) -> Literals:
+        return literals(self.name_closer, self.name_closer[0], "<", ">")
+
+    # --- writing
+
+    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
+        written = "\n".join(self._call(name, arguments, types) for name, arguments in calls)
+        return f"{self.opener}\n{written}\n{self.closer}" if self.opener else written
+
+    def _call(self, name: str, arguments: Mapping[str, Any], types: TypesOf) -> str:
+        members = "".join(self._element(key, value, types, (name, key)) for key, value in arguments.items())
+        return f"{self._call_opener}{name}{self.name_closer}{members}{self.sign}{self.call_closer}"
+
+    def _element(self, tag: str, value: Any, types: TypesOf, path: tuple[str, ...]) -> str:
+        return f"{self.sign}<{tag}>{self._value(value, types, path)}{self.sign}</{tag}>"
+
+    def _value(self, value: Any, types: TypesOf, path: tuple[str, ...]) -> str:
+        declared = types(*path)
+        if isinstance(value, dict) and value and self._plain(value) and _may_be("object", declared):
+            return "".join(self._element(key, inner, types, (*path, key)) for key, inner in value.items())
+        if isinstance(value, list) and value and _may_be("array", declared):
+            return "".join(self._element(self.item, inner, types, (*path, "")) for inner in value)
+        if isinstance(value, (dict, list)) and not value and declared == frozenset({type_of(value)}):
+            return ""
+        return raw_text(value, declared)
+
+    def _plain(self, value: Mapping[str, Any]) -> bool:
+        """Whether every key can be a tag, and none is taken for the item of a list."""
+        return all(map(self.names_a_tag, value))
+
+    def names_a_tag(self, key: str) -> bool:
+        """Whether a key can be a tag, and is not taken for the item of a list."""
+        return bool(key) and key != self.item and _TAG.fullmatch(key) is not None
+
+    def grammar(self, constraint: Constraint) -> Node:
+        # Imported here: who only reads needs none of it.
+        from toolfmt.formats.grammar.nested_tags import nested_calls
+
+        return nested_calls(self, constraint)
+
+    # --- reading
+
+    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        if not opener and self.opener:
+            calls.tolerate("missing_opener")
+        if opener != self._call_opener:
+            yield from scan.skip_spaces()
+            yield from scan.expect(self._call_opener)
+        while True:
+            name, closed = yield from scan.within(self._name_ends)
+            if closed != self.name_closer:
+                scan.rewind(scan.position - len(closed))
+                yield from scan.expect(self.name_closer)  # it stands there in part, or not at all
+            calls.start(name)
+            end = yield from self._members(scan, calls)
+            calls.end()
+            if end:
+                calls.tolerate("missing_closer")
+            if end in self.frame_closers:
+                return
+            here = scan.position - len(end)
+            another = self._call_opener if self.opener else ""
+            if not end and not (another and (yield from follows(scan, another))):
+                break
+            calls.begin_at(here)
+        if self.opener:
+            yield from close_frame(scan, calls, opener, *self.closers)
+
+    def _members(self, scan: Scan, calls: Calls) -> Reading[str]:
+        """The arguments, up to the closing tag of the call; what is open is kept on a list.
+
+        Returns what ended the call where that tag is missing, read: the closer of the frame, or the next call's opener.
+        """
+        begins, ends = self.sign + "<", self.sign + "</"
+        calls.arguments("{")
+        stack = [_Open(self.call_tag, "}", ())]
+        keys, closed = set[str](), ""
+        while stack:
+            top = stack[-1]
+            yield from scan.skip_spaces()
+            end = yield from scan.literal(literals(self._call_opener, *(self.frame_closers if len(stack) == 1 else ())))
+            if end and len(stack) > 1:
+                scan.rewind(scan.position - len(end))
+                raise Malformed
+            if end:
+                calls.arguments("}")
+                return end
+            token = yield from scan.expect(begins, ends)
+            tag, _ = yield from scan.within(literals(">"))
+            if not _TAG.fullmatch(tag):
+                raise Malformed
+            if token == ends and tag == closed != top.tag:
+                calls.tolerate("repeated_closer")
+                continue
+            if token == ends:
+                if tag != top.tag:
+                    raise Malformed
+                closed = tag
+                calls.arguments(stack.pop().closer)
+                continue
+            calls.arguments(", " if top.members else "")
+            top.members += 1
+            path = (*top.path, tag if top.closer == "}" else "")
+            if top.closer == "}":
+                if len(stack) == 1:
+                    if tag in keys:
+                        calls.tolerate("duplicate_key")
+                    keys.add(tag)
+                calls.arguments(quoted(tag) + ": ")
+            elif tag != self.item:
+                raise Malformed("invalid_arguments")
+            types = calls.types(*path)
+            inside = yield from self._inside(scan, types)
+            if inside:
+                if len(stack) > DEEPEST:
+                    raise Malformed("invalid_arguments")
+                calls.arguments(inside)
+                stack.append(_Open(tag, "]" if inside == "[" else "}", path))
+            else:
+                yield from self._leaf(scan, calls, tag, top, types, keys)
+                closed = tag
+        return ""
+
+    def _inside(self, scan: Scan, types: Types) -> Reading[str]:
+        """The bracket of the list or object whose tags stand here, unread; empty where a text does."""
+        if types is not None and not types & {"object", "array"}:
+            return ""
+        here = scan.position
+        yield from scan.skip_spaces()
+        if (yield from scan.literal(literals(self.sign + "<", self.sign + "</"))) != self.sign + "<":
+            scan.rewind(here)
+            return ""
+        tag = yield from scan.take_while(_TAG)
+        scan.rewind(here)
+        listed = tag == self.item and _may_be("array", types)
+        return "[" if listed or not _may_be("object", types) else "{"
+
+    def _closes(self, scan: Scan, tag: str) -> Reading[bool]:
+        """Whether the closing tag stands here, read. Nothing is compiled for a tag, of which there may be thousands."""
+        here = scan.position
+        if (yield from scan.literal(literals(self.sign + "</"))):
+            found = yield from scan.take_while(_TAG, len(tag) + 1)
+            if found == tag and (yield from scan.peek()) == ">":
+                scan.skip()
+                return True
+            scan.rewind(here)
+        return False
+
+    def _leaf(self, scan: Scan, calls: Calls, tag: str, parent: _Open, types: Types, keys: set[str]) -> Reading[None]:
+        here = scan.position
+        if types is not None and not types & STRING:
+            yield from scan.skip_spaces()
+        if types is not None and (yield from self._closes(scan, tag)):
+            calls.arguments(next((text for kind, text in _EMPTY.items() if kind in types), '""'))
+            return
+        scan.rewind(here)
+
+        def beside(key: str) -> bool:
+            return not parent.path and key not in keys and calls.declares(key) is True
+
+        value = _Leaf(scan, calls, self, tag, parent.tag, beside, types is not None and "string" in types)
+        first = yield from scan.need()
+        if opens_json(types, first):
+            try:
+                yield from read_value(scan, calls, LITERAL)
+                yield from scan.skip_spaces()
+                yield from scan.expect(self.sign + "</")
+                if (yield from scan.within(literals(">")))[0] != tag:
+                    raise Malformed
+            except Malformed:
+                raise Malformed("invalid_arguments") from None
+        else:
+            yield from value.reading(types, first)
+
+
+def _may_be(kind: str, types: Types) -> bool:
+    return types is None or kind in types

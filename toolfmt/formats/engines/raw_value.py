@@ -1,0 +1,662 @@
+"""A raw value between tags: where it ends, and what in it is only quoted.
+
+A closer counts where a token follows that may follow it; any other is part of the value, and so is a whole pair of tags
+that the value quotes. The structure of the frame ends a value too: where the opener of an argument stands that the tool
+declares and that was not given yet, or the end of the call with what comes behind it, the value has lost its closer.
+Where it is clear where the value ended this is noted as `missing_value_closer`; else the call goes wrong there, and
+the next one is read. No value holds another argument or another call unless both are closed inside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NoReturn
+
+from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.frame import follows
+from toolfmt.formats.engines.tag_attributes import Header
+from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.spans import Raw, escaped
+from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
+
+_LITERAL_WORD = re.compile(r"[\w.+-]*")
+_KEY = re.compile(r"[\w.$-]{1,64}")
+_NAME = re.compile(r"\s*[\w.:/$@+-]+\s*")
+_NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
+_ANY = re.compile(r"(?s:.*)")
+_DIGITS = re.compile(r"-?[0-9]*")
+_MOST_HELD = 400
+_MOST_QUOTED = 8
+"""Calls that stand open in one value. Each that is not quoted after all is read again, so their number bounds the
+cost."""
+_MARKER = 4
+"""An opener at least so long is a tag: what is left of a damaged one may be known."""
+_UNCLOSED = "unclosed_tag"
+_NAMED = ' name="'
+_OF_EACH_TYPE: tuple[Any, ...] = ("", 0, True, None, [], {})
+_APART = ("", *" \t\r\n</-")
+
+
+@dataclass(frozen=True)
+class Tags:
+    """The tags of a family, as far as a raw value has to know them; `alone` are tokens that no value holds."""
+
+    key_opener: str
+    key_closer: str
+    value_opener: str
+    value_closer: str
+    name_opener: str
+    name_closer: str
+    call_closer: str
+    openers: tuple[str, ...]
+    closers: tuple[str, ...]
+    skipped: tuple[str, ...]
+    alone: tuple[str, ...]
+    lines: bool
+    """Whether the family writes tags on lines of their own."""
+    header: Header
+    """How a key stands in its tag."""
+    _stops: dict[Any, Literals] = field(default_factory=dict, compare=False, repr=False)
+    """What values stop at, by their closers and whether keys are declared: no more entries than the format has
+    closers."""
+
+    @cached_property
+    def following(self) -> tuple[str, ...]:
+        """What may stand behind an argument: the next one, the end of the call, or the next call of the frame."""
+        another = (self.name_opener,) if self.name_opener and self.openers else ()
+        return (self.key_opener, *self.ends, *another)
+
+    @cached_property
+    def ends(self) -> tuple[str, ...]:
+        """What may end a call: its own closer where it has one, and the frame's."""
+        return (self.call_closer, *self.closers) if self.call_closer else self.closers
+
+    @cached_property
+    def structure(self) -> tuple[str, ...]:
+        """What a value stops at besides its closer."""
+        marks = {self.key_opener, self.plain_opener, *self.ends, *self.openers, *self.alone, self.name_opener} - {""}
+        if self.value_opener:
+            marks.add(self.key_closer)
+        # Where a value's closer begins with such a mark, a line end before it may be the value's own.
+        ends_value = self.value_closer.lstrip()
+        apart = [mark for mark in marks if self.lines and not ends_value.startswith(mark)]
+        return (*sorted(marks), *sorted("\n" + mark for mark in apart))
+
+    @cached_property
+    def plain_opener(self) -> str:
+        """What the value's closer closes in XML, without a key."""
+        return "<" + self.value_closer[2:] if self.value_closer[:2] == "</" else ""
+
+    @cached_property
+    def remains(self) -> str:
+        """What a damaged tag of a key is known by where the tool does not tell its keys: the end of the tag's word."""
+        found = re.search(r"\w\w(?:\s+\w+)?\W*\Z", self.key_opener)
+        return self.key_opener if found is None else found.group()
+
+    @cached_property
+    def foreign_key(self) -> tuple[str, str]:
+        """Return the text before and after a key in a tag as other families write it; empty if there is no such tag."""
+        opener = self.key_opener
+        if opener[:1] != "<" or self.key_closer != ">" or self.value_opener:
+            return "", ""
+        if opener[-1] == "=":
+            return f'{opener[:-1]} name="', '">'
+        return (f"{opener[: -len(_NAMED)]}=", ">") if opener.endswith(_NAMED) else ("", "")
+
+    @cached_property
+    def ends_of_tags(self) -> re.Pattern[str] | None:
+        """What follows the key in its tag, up to the tag's end. None if the end of a damaged tag shows nothing."""
+        if self.value_opener or ">" not in self.key_closer:
+            return None
+        ends = {self.header.write("", value, 0) + self.key_closer for value in _OF_EACH_TYPE}
+        return re.compile("|".join(map(re.escape, sorted(ends))))  # none begins with another
+
+    def written_keys(self, declared: Iterable[str]) -> dict[int, dict[str, str]]:
+        """Return the declared keys by their text in a tag, grouped by its length, the longest first."""
+        rest = len(self.header.write("", "", 0))
+        written: dict[int, dict[str, str]] = {}
+        for key in declared:
+            text = self.header.write(key, "", 0)[:-rest] if rest else key
+            written.setdefault(len(text), {})[text] = key
+        return dict(sorted(written.items(), reverse=True))
+
+    @cached_property
+    def broken_key(self) -> Literals:
+        """The opener of a key with one character lost."""
+        opener = self.key_opener
+        if len(opener) < _MARKER:
+            return literals()  # what is left of a sign shows nothing
+        return literals(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
+
+    def wanted(self, closers: tuple[str, ...], declared: bool) -> Literals:
+        """What a value with these closers stops at. The same for all declared keys, so nothing is compiled for them."""
+        known = self._stops.get((closers, declared))
+        if known is None:
+            of_a_tag = not self.value_opener and self.key_opener.startswith("<")
+            damaged = (self.foreign_key[0] if declared else self.remains) if of_a_tag else ""
+            known = self._stops[closers, declared] = literals(*closers, *self.structure, *filter(None, (damaged,)))
+        return known
+
+
+@dataclass
+class Given:
+    """What is known of the arguments of one call."""
+
+    keys: set[str] = field(default_factory=set)
+    doubted: set[str] = field(default_factory=set)
+    """Keys of which a value holds the end of a tag: where the call ends without them the value has run over it."""
+    written: dict[int, dict[str, str]] | None = None
+    """What `Tags.written_keys` returns, once it has been needed."""
+
+
+class Value:
+    """A raw value being read: a string leaves as it arrives, what may be anything else is held until it is clear."""
+
+    doubt: int | None = None
+    """Where the value first holds what may be no part of it."""
+
+    def __init__(self, scan: Scan, calls: Calls, wanted: Literals) -> None:
+        self.scan, self.calls, self.wanted = scan, calls, wanted
+        self.begin = scan.position
+
+    def reading(self, types: Types, first: str) -> Reading[str]:
+        """The value under these types, by its first character; answers what follows it."""
+        if types is not None and not types & STRING:
+            return self.held(types)
+        if types == STRING or not may_be_literal(types, first):
+            return self.streamed()
+        return self.held(types) if first in '{["' else self.word(types)
+
+    def streamed(self, before: str = "") -> Reading[str]:
+        """A string, said while it arrives."""
+        self.calls.arguments('"' + escaped(before))
+        self._look_ahead()
+        while True:
+            body = Raw(self.wanted)
+            try:
+                yield from self.calls.stream(body)
+            except Incomplete:
+                self._never_ended()
+            token, text = yield from self._met(body.found)
+            if token:
+                self.calls.arguments('"')
+                return token
+            self.calls.arguments(escaped(text))
+
+    def held(self, types: Types) -> Reading[str]:
+        """A text that is needed whole before it is clear what it means; a longer one can only be a string, but for a
+        number of many digits."""
+        parts: list[str] = []
+        held, bounded = 0, types is not None and not types & STRING
+        self._look_ahead()
+        while True:
+            here = self.scan.position
+            stop = yield from self.scan.near(self.wanted, max(_MOST_HELD - held, 0))
+            end = self.scan.position - len(stop)
+            self.scan.rewind(here)
+            text = yield from self.scan.take_while(_ANY, end - here if stop else max(_MOST_HELD - held, 0))
+            parts.append(text)
+            held += len(text)
+            if not stop and bounded:
+                if not (yield from self.scan.peek()):
+                    self._never_ended()
+                if not _DIGITS.fullmatch("".join(parts).strip()):
+                    self.calls.tolerate("other_type")
+                    return (yield from self.streamed("".join(parts)))
+            if not stop:
+                text, stop = yield from self.scan.until(self.wanted)
+                if not stop:
+                    self._never_ended()
+                parts.append(text)
+            else:
+                self.scan.skip(len(stop))
+            token, text = yield from self._met(stop)
+            if token:
+                whole = "".join(parts)
+                self.calls.arguments(typed(whole, types, self.calls.tolerate) or f'"{escaped(whole)}"')
+                return token
+            parts.append(text)
+            held += len(text)
+
+    def word(self, types: Types) -> Reading[str]:
+        """A number or word, if nothing but the closer follows it; else a string."""
+        word = yield from self.scan.take_while(_LITERAL_WORD)
+        here = self.scan.position
+        stop = yield from self.scan.literal(self.wanted)
+        if stop:
+            token, _ = yield from self._met(stop)
+            meant = typed(word, types, self.calls.tolerate) if token else None
+            if meant is not None:
+                self.calls.arguments(meant)
+                return token
+            self.scan.rewind(here)
+            self._forget()
+        return (yield from self.streamed(word))
+
+    def _met(self, stop: str) -> Reading[tuple[str, str]]:
+        """What the value has stopped at: the token that ends it, read, or nothing and the text that is the value's."""
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """What was read of the value is read again."""
+        self.doubt = None
+
+    def _look_ahead(self) -> None:
+        """Once the answer has ended it is quick to see that nothing ends a value."""
+        if self.scan.closed and self.wanted.search(self.scan.text, self.scan.at, True) is None:
+            self._never_ended()
+
+    def _never_ended(self) -> NoReturn:
+        if self.doubt is None or self.scan.cut:
+            raise Incomplete
+        self._wrong(self.doubt)
+
+    def _doubt(self, position: int) -> None:
+        if self.doubt is None:
+            self.doubt = position
+
+    def _last(self, end: int, most: int) -> str:
+        """The last characters of the value before a place in it."""
+        return self.scan.read_between(max(end - most, self.begin), end)
+
+    def _wrong(self, begin: int) -> NoReturn:
+        """The call goes wrong: reading goes on where the value first held what may be no part of it."""
+        self.scan.rewind(begin if self.doubt is None else min(begin, self.doubt))
+        raise Malformed
+
+
+class RawValue(Value):
+    """A raw value in the tags of a family; of its `closers` the one with the family's newline comes first."""
+
+    own_line = False
+    """Whether the value begins on a line of its own, so that its closer does too."""
+    lone: int | None = None
+    """Where it goes on behind what looks like its closer."""
+    noted = ""
+    """What it holds that strict reading refuses, should it end."""
+    unclear = False
+    """Whether one of the keys that stand open in it may be the next argument's."""
+    frames = 0
+    """The frames that stand open in it."""
+    ended = False
+    """Whether a closer of a call stands in the value, and no end of a call behind it."""
+
+    def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
+        self.declared = calls.declares("") is not None  # whether it is known which parameters the tool has
+        super().__init__(scan, calls, tags.wanted(closers, self.declared))
+        self.tags, self.closers, self.given = tags, closers, given
+        self.keys: list[bool] = []
+        """The tags of keys that stand open in the value, and whether a line ends behind each."""
+        self.quoted: list[bool] = []
+        """The calls that stand open in the value, and whether each may be of a declared tool."""
+
+    def _met(self, stop: str) -> Reading[tuple[str, str]]:
+        end = self.scan.position - len(stop)
+        token, text = yield from self._structure(stop)
+        if token and self.declared and self.tags.ends_of_tags is not None:
+            self._look_back(end)
+        return token, text
+
+    def _look_back(self, end: int) -> None:
+        """The ends of damaged tags in a value that has ended."""
+        value = self.scan.read_between(self.begin, end)
+        sign, last = self.tags.key_opener[-1], 0
+        for found in self.tags.ends_of_tags.finditer(value):  # type: ignore[union-attr]  # the caller has looked
+            for begin, key in self._keys_before(value, found.start(), last):
+                whole = value[begin - 1 : begin] == sign and begin > last
+                if not whole and found.start() - begin <= 2:
+                    continue
+                last = found.end()
+                own = value.endswith(self.tags.key_opener, 0, begin)
+                if not own and (whole or value[begin - 1 : begin] not in _APART):
+                    self.given.doubted.add(key)
+                break
+
+    def _keys_before(self, value: str, end: int, first: int) -> Iterator[tuple[int, str]]:
+        """Yield where a declared key begins that ends at `end` and does not begin before `first`, the longest first."""
+        if self.given.written is None:
+            self.given.written = self.tags.written_keys(self.calls.parameters or ())
+        for size, keys in self.given.written.items():
+            begin = end - size
+            if begin >= first and (key := keys.get(value[begin:end])) is not None:
+                yield begin, key
+
+    def _structure(self, stop: str) -> Reading[tuple[str, str]]:
+        """As `_met`, for the value's place in the frame."""
+        begin = self.scan.position - len(stop)
+        mark = stop.lstrip("\r\n")
+        tags = self.tags
+        if stop in self.closers:
+            return (yield from self._closer(stop, begin)), stop
+        if mark == tags.key_opener:
+            return (yield from self._key_opener(stop, begin))
+        if mark == tags.plain_opener:
+            self.keys.append((yield from self.scan.peek()) in ("\n", "\r"))
+            return "", stop
+        if mark == tags.name_opener:
+            return "", stop + (yield from self._call_opener(begin))
+        if mark == tags.call_closer:
+            return (yield from self._call_closer(mark, begin)), stop
+        if mark in tags.closers:
+            return (yield from self._frame_closer(mark, begin)), stop
+        if mark in tags.openers:
+            return "", stop + (yield from self._frame_opener(begin))
+        if mark in tags.alone:
+            self._wrong(begin)
+        yield from self._remains(mark, begin)
+        return "", stop
+
+    def _closer(self, closer: str, begin: int) -> Reading[str]:
+        """What looks like the value's closer: of a key that the value quotes, the value's own, or text."""
+        tags, scan = self.tags, self.scan
+        here = scan.position
+        on_line = closer[0] in "\r\n"
+        pair = self._pair(on_line)
+        if pair and self.quoted and (self.quoted[-1] or not (yield from self._frame_ends_behind())):
+            self.keys = self.keys[: pair - 1]
+            return ""
+        token = yield from follows(scan, *tags.following)
+        if token:
+            if self.unclear and self.keys:
+                self._wrong(begin)
+            if self.noted and (self.keys or self.noted != _UNCLOSED):
+                self.calls.tolerate(self.noted)
+            return token
+        if pair:
+            self.keys = self.keys[: pair - 1]
+            return ""
+        if (on_line or not self.own_line) and self.lone is None and self.doubt is None:
+            token = yield from self._repeated()
+            if token:
+                return token
+            scan.rewind(here)
+        following = yield from scan.peek()
+        if following and self.lone is None:
+            self.lone = here
+        if on_line or not (self.own_line or (yield from self._quoted(begin, following))):
+            self.noted = "text_behind_closer"
+        if (yield from self._breaks_off()):
+            self._wrong(here)
+        return ""
+
+    def _pair(self, on_line: bool) -> int:
+        """Which open key, counted from the first, a closer belongs to: one written in its way, on lines or not."""
+        if not self.keys:
+            return 0
+        own_lines = self.closers[0][0] in "\r\n"
+        places = [at for at, lines in enumerate(self.keys, 1) if not own_lines or lines == on_line]
+        return places[-1] if places else 0
+
+    def _repeated(self) -> Reading[str]:
+        """What follows a closer that is written more than once; else nothing."""
+        found = False
+        while (yield from follows(self.scan, self.tags.value_closer)):
+            found = True
+        token = (yield from follows(self.scan, *self.tags.following)) if found else ""
+        if token:
+            self.calls.tolerate("repeated_closer")
+        return token
+
+    def _quoted(self, begin: int, following: str) -> Reading[bool]:
+        """Whether a closer stands between quotes, or right before another one, and so belongs to a text about tags."""
+        if following in ("'", '"', "`") and self._last(begin, 1) == following:
+            return True
+        here = self.scan.position
+        another = yield from self.scan.literal(literals(self.tags.value_closer))
+        self.scan.rewind(here)
+        return bool(another)
+
+    def _breaks_off(self) -> Reading[bool]:
+        """Whether the next key's tag stands here with a character lost, unread."""
+        scan = self.scan
+        here = scan.position
+        yield from scan.skip_spaces()
+        found = yield from scan.literal(self.tags.broken_key)
+        scan.rewind(here)
+        return bool(found)
+
+    def _key_opener(self, stop: str, begin: int) -> Reading[tuple[str, str]]:
+        """The opener of a key: the next argument's where that is clear, else part of the value."""
+        scan, tags, calls = self.scan, self.tags, self.calls
+        here = scan.position
+        read = yield from _key_tag(scan, tags)
+        if read is None:
+            scan.rewind(here)
+            return "", stop
+        key, text = read
+        at_line = stop[0] in "\r\n" or begin == self.begin
+        declared = calls.declares(key)
+        given = key in self.given.keys
+        if not self.quoted and not given:
+            own = bool(tags.value_opener) or (at_line and tags.lines)
+            if declared or (declared is None and own and _KEY.fullmatch(key)):
+                self._closer_missing(begin)
+                scan.rewind(here)
+                return tags.key_opener, ""
+        self.keys.append((yield from scan.peek()) in ("\n", "\r"))
+        if not self.quoted and (declared is None or (declared and (at_line or not tags.lines))):
+            self.unclear = True
+        if self.quoted or self.unclear or at_line:
+            self._doubt(begin)
+        if at_line and not self.quoted and not self.noted:
+            self.noted = _UNCLOSED
+        return "", stop + text
+
+    def _call_opener(self, begin: int) -> Reading[str]:
+        """The opener of a call's name: a call that the value quotes, if a key follows. Answers the text read."""
+        scan, tags = self.scan, self.tags
+        here = scan.position
+        if not tags.name_closer:
+            yield from self._named(begin)
+            return ""
+        if self.ended:
+            self._wrong(begin)
+        try:
+            name, closer = yield from scan.within(literals(tags.name_closer))
+        except (Malformed, Incomplete):
+            name, closer = "<", ""
+        if "<" in name:  # no name goes over the next tag, which may be the value's closer
+            scan.rewind(here)
+            return ""
+        behind = scan.position
+        if (yield from follows(scan, tags.key_opener)) or (
+            self.calls.knows(name.partition('"')[0]) and (yield from follows(scan, tags.call_closer or tags.closers[0]))
+        ):
+            scan.rewind(behind)
+            self._quote(name.partition('"')[0], begin)
+        return name + closer
+
+    def _frame_opener(self, begin: int) -> Reading[str]:
+        """The opener of a frame, which the value quotes if a call follows. Answers the text read behind it."""
+        scan, tags = self.scan, self.tags
+        here = scan.position
+        if tags.name_opener:
+            yield from self._skip()
+            if (yield from scan.literal(literals(tags.name_opener))):
+                self.frames += 1
+                if self.calls.knows("") is None:
+                    self._doubt(begin)
+            scan.rewind(here)
+            return ""
+        yield from self._named(begin)
+        return ""
+
+    def _named(self, begin: int) -> Reading[None]:
+        """The name of a call whose end only the next tag shows: a call that the value quotes, if a key follows, or its
+        end. Nothing is read."""
+        scan, tags = self.scan, self.tags
+        here = scan.position
+        try:
+            name, _ = yield from scan.within(literals(tags.key_opener, "\n", *tags.ends))
+        except (Malformed, Incomplete):
+            name = ""
+        scan.rewind(here)
+        if not _NAME.fullmatch(name):
+            return
+        yield from scan.take_while(_NAME_AND_BLANKS)
+        if (yield from scan.literal(literals(tags.key_opener, *tags.ends))):
+            if self.ended:
+                self._wrong(begin)
+            self._quote(name.strip(), begin)
+        scan.rewind(here)
+
+    def _quote(self, name: str, begin: int) -> None:
+        """A call stands in the value."""
+        self._doubt(begin)
+        self.quoted.append(self.calls.knows(name) is not False)
+        if len(self.quoted) > _MOST_QUOTED:
+            self._wrong(begin)
+
+    def _call_closer(self, mark: str, begin: int) -> Reading[str]:
+        """The closer of a call: of one that the value quotes, of this one whose value's is missing, or text."""
+        if self.quoted:
+            self.quoted.pop()
+            return ""
+        here = self.scan.position
+        ends = yield from self._goes_on(" \t\r\n")
+        return self._ends_here(mark, begin, here, ends)
+
+    def _goes_on(self, blanks: str) -> Reading[bool]:
+        """Whether behind the closer of a call the frame goes on or ends, and then perhaps blanks follow."""
+        scan, tags = self.scan, self.tags
+        yield from self._skip()
+        found = yield from scan.literal(literals(*filter(None, (*tags.closers, *tags.openers, tags.name_opener))))
+        if found and found not in tags.closers:
+            return True
+        return (yield from self._frame_ends(blanks if found else ""))
+
+    def _frame_ends_behind(self) -> Reading[bool]:
+        """Whether behind a value's closer the call and its frame end, and so does the answer, or the next frame begins:
+        then tags that the value mentions are not closed in it. Nothing is read."""
+        here = self.scan.position
+        found = yield from follows(self.scan, *self.tags.ends)
+        ends = bool(found)
+        if found and found == self.tags.call_closer:
+            ends = yield from self._goes_on("")
+        elif found:
+            yield from self.scan.skip_spaces()
+            ends = yield from self._frame_ends("")
+        self.scan.rewind(here)
+        return ends
+
+    def _frame_closer(self, mark: str, begin: int) -> Reading[str]:
+        """The closer of a frame, likewise."""
+        if not self.tags.call_closer and self.quoted:
+            self.quoted.pop()
+            return ""
+        if self.frames:
+            self.frames -= 1
+            return ""
+        here = self.scan.position
+        yield from self.scan.skip_spaces()
+        return self._ends_here(mark, begin, here, (yield from self._frame_ends("")))
+
+    def _skip(self) -> Reading[None]:
+        """What may stand around a call and says nothing."""
+        yield from self.scan.skip_spaces()
+        while self.tags.skipped and (yield from self.scan.literal(literals(*self.tags.skipped))):
+            yield from self.scan.skip_spaces()
+
+    def _frame_ends(self, blanks: str) -> Reading[bool]:
+        """Whether what stands here may stand behind the end of a frame."""
+        following = yield from self.scan.peek()
+        if not following or following in blanks:
+            return True
+        behind = (*self.tags.openers, *self.tags.alone)
+        return bool(behind and (yield from self.scan.literal(literals(*behind))))
+
+    def _ends_here(self, mark: str, begin: int, here: int, ends: bool) -> str:
+        """The closer that has been read, if it ends the value; reading goes on behind it."""
+        self.scan.rewind(here)
+        if not ends:
+            self.ended = True
+            self._doubt(begin)
+            return ""
+        self._closer_missing(begin)
+        self.scan.rewind(here)
+        return mark
+
+    def _remains(self, mark: str, begin: int) -> Reading[None]:
+        """The end of a key's tag, whose beginning is damaged."""
+        scan, tags = self.scan, self.tags
+        here = scan.position
+        opener, closer = tags.foreign_key
+        if opener and mark == opener and self.declared:
+            try:
+                key, _ = yield from scan.within(literals(closer))
+            except (Malformed, Incomplete):
+                key = ""
+            if self.calls.declares(key) and self._last(begin, 1) in ("", "\n"):
+                self.given.doubted.add(key)
+        elif mark == tags.key_closer:
+            if not tags.value_opener or (yield from follows(scan, tags.value_opener)):
+                self._wrong(begin)
+        else:
+            try:
+                header, _ = yield from scan.within(literals(tags.key_closer))
+            except (Malformed, Incomplete):
+                header = ""
+            key = tags.header.read(header.strip())[0]
+            if _KEY.fullmatch(key):
+                self.given.doubted.add(key)
+        scan.rewind(here)
+
+    # --- going wrong
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.unclear = self.ended = False
+        self.keys, self.quoted, self.frames, self.lone, self.noted = [], [], 0, None, ""
+
+    def _wrong(self, begin: int) -> NoReturn:
+        super()._wrong(begin if self.lone is None else min(begin, self.lone))
+
+    def _closer_missing(self, begin: int) -> None:
+        """The structure ends the value here, if nothing says that it ended before, or that it lost more."""
+        closer = self.tags.value_closer
+        if self.doubt is not None or self.lone is not None or begin == self.begin:
+            self._wrong(begin)
+        tail = self._last(begin, len(closer))
+        lasts = {end[-1] for end in (closer, *self.tags.ends)}
+        if tail[-1] in lasts or any(tail.endswith(closer[:size]) for size in range(1, len(closer))):
+            self._wrong(begin)
+        self.calls.tolerate("missing_value_closer")
+
+
+class MarkedValue(Value):
+    """A value between marks of its own (CDATA): nothing in it is a tag, but the same mark right behind a key's tag
+    shows that the mark at its end is missing."""
+
+    def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], mark: str) -> None:
+        super().__init__(scan, calls, literals(*closers, tags.key_opener))
+        self.tags, self.closers, self.mark = tags, closers, mark
+
+    def _met(self, stop: str) -> Reading[tuple[str, str]]:
+        if stop in self.closers:
+            return (yield from follows(self.scan, *self.tags.following)), stop
+        begin, here = self.scan.position - len(stop), self.scan.position
+        if (yield from _key_tag(self.scan, self.tags)) and (yield from self.scan.literal(literals(self.mark))):
+            self._wrong(begin)
+        self.scan.rewind(here)
+        return "", stop
+
+
+def _key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
+    """The key and the text behind its opener, up to where its value would begin; None where it is no key."""
+    try:
+        header, closer = yield from scan.within(literals(tags.key_closer))
+    except (Malformed, Incomplete):
+        return None
+    text = header + closer
+    key = tags.header.read(header.strip())[0] if "<" not in header else ""
+    if not key:
+        return None
+    if tags.value_opener:
+        spaces = yield from scan.spaces()
+        if not (yield from scan.literal(literals(tags.value_opener))):
+            return None
+        text += spaces + tags.value_opener
+    return key, text

@@ -1,0 +1,452 @@
+"""The tagged engine: a name, then keys and raw values between tags.
+
+A raw value is anything up to its closer, and only the tool's schema tells what it is. A closer counts only where a
+token follows that may follow it; any other is part of the value. A value that is a string for certain leaves as it
+arrives; one that may still turn out to be a number, a word or a JSON text is held until that is clear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.frame import NAME, Frame, close_frame, follows, read_name
+from toolfmt.formats.engines.json_members import read_announced
+from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
+from toolfmt.formats.engines.tag_attributes import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
+from toolfmt.formats.engines.tag_checks import check_tags, unread
+from toolfmt.formats.format import Call, Inner, TypesOf
+from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.spans import quoted
+from toolfmt.formats.values.schema_types import STRING, Types
+from toolfmt.formats.values.value_reader import LITERAL, read_value, without
+from toolfmt.formats.values.value_writers import TEXT_BY_TYPE, TextWriter
+
+if TYPE_CHECKING:
+    from toolfmt.formats.grammar.constraint import Constraint
+    from toolfmt.formats.grammar.nodes import Node
+
+_NO_NAME = (" ", "\t", "\r", "<", ">")
+_NO_HEADER = ("<", ">")
+_NEWLINES = ("\n", "\r\n")
+_LINE_ENDS = literals(*_NEWLINES)
+_QUOTED_KEY = re.compile(r"""["'](.+)["']""")
+_MOST_UNDECLARED = 400
+"""The first value of a tool that is not declared is closed within so many characters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tagged(Frame):
+    """The tags of a family, and the blanks with which its templates write them.
+
+    `name_opener` and `name_closer` stand around the name and `call_closer` ends the call (each may be empty: the name
+    then runs to the next tag, and the frame holds one call); without `opener` a call has no frame but these.
+    `value_newline` is what stands between value and tags and belongs to neither (one newline, or nothing). The headers
+    tell how name and key are written in their tags. `cdata` are the marks of a value in which nothing is a tag,
+    `type_tag` the tag of the type between key and value, `json_arguments` that of all arguments as one JSON object.
+    `skipped` may stand around a call and says nothing, as does what the writer puts there; `alone` are control tokens
+    that no value holds.
+
+    The writer puts `between` between tags, `between_calls` between calls, `enclosing` inside a frame that holds all
+    calls (where it is empty each call has a frame of its own), `before_name` and `after_call` around a call;
+    `write_value` writes a value.
+
+    Raises `ValueError`, which names the parameter, where markers cannot be told apart.
+    """
+
+    key_opener: str
+    key_closer: str
+    value_closer: str
+    value_opener: str = ""
+    name_opener: str = ""
+    name_closer: str = ""
+    call_closer: str = ""
+    name_header: Header = PLAIN
+    key_header: Header = PLAIN
+    value_newline: str = ""
+    cdata: tuple[str, str] | tuple[()] = ()
+    type_tag: tuple[str, str] | tuple[()] = ()
+    json_arguments: tuple[str, str] | tuple[()] = ()
+    skipped: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    between: str = "\n"
+    between_calls: str = "\n"
+    enclosing: tuple[str, str] | tuple[()] = ()
+    before_name: str = ""
+    after_call: str = ""
+    write_value: TextWriter = TEXT_BY_TYPE
+
+    def __post_init__(self) -> None:
+        check_tags(self)
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        return super().openers if self.opener else (self.name_opener.lstrip(), *self.also)
+
+    @property
+    def closers(self) -> tuple[str, ...]:
+        if self.closer or not self.call_closer:
+            return super().closers
+        return (self.call_closer.lstrip(), *self.also_closers)
+
+    @property
+    def inner(self) -> Inner:
+        several = self.opener and self.name_opener and self.call_closer
+        return Inner((self.tags.name_opener,), (self.tags.call_closer,), self._skipped) if several else Inner()
+
+    @cached_property
+    def _skipped(self) -> tuple[str, ...]:
+        """What is passed over around a call."""
+        around = (self.before_name, self.after_call, *self.enclosing)
+        return tuple(
+            dict.fromkeys((*self.skipped, *(piece for text in around for piece in unread(text, self.skipped))))
+        )
+
+    @cached_property
+    def tags(self) -> Tags:
+        """They as they are read: behind blanks, which are passed over."""
+        return Tags(
+            key_opener=self.key_opener.lstrip(),
+            key_closer=self.key_closer,
+            value_opener=self.value_opener.lstrip(),
+            value_closer=self.value_closer,
+            name_opener=self.name_opener.lstrip(),
+            name_closer=self.name_closer,
+            call_closer=self.call_closer.lstrip(),
+            openers=super().openers,
+            closers=super().closers,
+            skipped=self._skipped,
+            alone=self.alone,
+            lines=bool(self.value_newline) or "\n" in self.between,
+            header=self.key_header,
+        )
+
+    @cached_property
+    def _value_closers(self) -> Mapping[str, tuple[str, ...]]:
+        """What ends a value, by the line end that stood before it."""
+        plain = self.value_closer
+        return {
+            line: (begin + plain, plain) if (begin := line or self.value_newline) else (plain,)
+            for line in ("", *_NEWLINES)
+        }
+
+    @cached_property
+    def _takes_objects(self) -> bool:
+        """Whether a brace behind the name can only be an object in place of the arguments."""
+        return not any(mark.startswith("{") for mark in (self.tags.key_opener, *self.tags.ends, *self.json_arguments))
+
+    @cached_property
+    def _behind_name(self) -> str:
+        """The blanks that the writer puts behind the name of a call without arguments."""
+        behind = self.between + self.call_closer if self.call_closer else "".join(self.enclosing[1:])
+        return behind[: len(behind) - len(behind.lstrip())]
+
+    @cached_property
+    def _repeated(self) -> str:
+        """What stands before a value and may have been written twice; empty where that may be the value's closer."""
+        repeated = self.tags.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
+        return "" if self.value_closer.startswith(repeated) else repeated
+
+    @cached_property
+    def _name_pattern(self) -> re.Pattern[str]:
+        """What a name without a closer is made of."""
+        return without(NAME, {mark[0] for mark in (self.tags.key_opener, *self.tags.ends) if not mark[0].isalnum()})
+
+    # --- writing
+
+    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
+        written = [self._written(name, arguments, types, at) for at, (name, arguments) in enumerate(calls)]
+        if self.enclosing:
+            return self.opener + self.enclosing[0] + self.between_calls.join(written) + self.enclosing[1] + self.closer
+        lead = self.between if self.name_opener and self.opener else ""
+        return self.between_calls.join(self.opener + lead + call + self._last(call) + self.closer for call in written)
+
+    def grammar(self, constraint: Constraint) -> Node:
+        # Imported here: who only reads needs none of it.
+        from toolfmt.formats.grammar.tagged import tagged_calls
+
+        return tagged_calls(self, constraint)
+
+    def _last(self, call: str) -> str:
+        """What stands between a call and the closer of its own frame."""
+        return self.between if self.closer and (self.call_closer or self.value_closer in call) else ""
+
+    def _written(self, name: str, arguments: Mapping[str, Any], types: TypesOf, at: int) -> str:
+        header = self.name_header.write(name, None, at)
+        lines = [self.before_name + self.name_opener + header + self.name_closer]
+        for place, (key, value) in enumerate(arguments.items()):
+            text = self.value_newline + self.write_value(value, types(name, key)) + self.value_newline
+            opener = self.key_opener + self.key_header.write(key, value, place) + self.key_closer
+            if self.value_opener:
+                opener += self.between
+            lines.append(opener + self.value_opener + text + self.value_closer)
+        if self.call_closer:
+            lines.append(self.call_closer)
+        return self.between.join(lines) + self.after_call
+
+    # --- reading
+
+    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+        framed = bool(opener) and opener != self.tags.name_opener
+        calls.inside()
+        yield from self._skip(scan)
+        if self.tags.name_opener and opener != self.tags.name_opener:
+            yield from scan.expect(self.tags.name_opener, *self._skipped)
+        while True:
+            if self.opener and not framed:
+                calls.tolerate("missing_opener")
+            end = yield from self._call(scan, calls, framed)
+            calls.end()
+            if end == self.tags.name_opener and end:
+                calls.tolerate("missing_closer")
+                calls.begin_at(scan.position - len(end))
+                continue
+            if end in self.tags.closers:
+                if self.tags.call_closer:
+                    calls.tolerate("missing_closer")
+                return
+            here = scan.position
+            last = yield from self._skip(scan)
+            another = self.tags.name_opener if self.opener else ""
+            if not another or not (yield from scan.literal(literals(another))):
+                scan.rewind(last)
+                break
+            calls.begin_at(here)
+        if self.opener:
+            yield from close_frame(scan, calls, opener if framed else "", *self.tags.closers)
+
+    def _skip(self, scan: Scan) -> Reading[int]:
+        """Reads what may stand around a call and says nothing, and blanks; returns where those last blanks begin."""
+        last = scan.position
+        yield from scan.skip_spaces()
+        while self._skipped and (yield from scan.literal(literals(*self._skipped))):
+            last = scan.position
+            yield from scan.skip_spaces()
+        return last
+
+    def _call(self, scan: Scan, calls: Calls, framed: bool) -> Reading[str]:
+        """One call, from its name on; returns the closer that ended it, read.
+
+        A declared name is a call at once where it has a tag of its own, else with the tag behind it; any other name
+        where its first key is whole, or the call ends. A tool that is not declared is called only where a first value
+        is closed.
+        """
+        name = yield from self._name(scan, calls)
+        known, tagged = calls.knows(name), framed and bool(self.name_closer)
+        if not name and not tagged:
+            yield from scan.need()
+            raise Malformed
+        started = bool(known) and tagged
+        if started:
+            calls.start(name)
+        spaces = yield from scan.spaces()
+        if self._takes_objects and (yield from scan.peek()) == "{" and known is not False:
+            return (yield from self._object(scan, calls, name, started))
+        token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
+        prose = known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n")
+        if prose and spaces != self._behind_name:
+            raise Malformed  # a word between blanks, and markers around it: prose that names them
+        if (known or token != self.tags.key_opener) and not started:
+            calls.start(name)
+        if self.json_arguments and token == self.json_arguments[0]:
+            yield from read_announced(scan, calls)
+            yield from follows(scan, self.json_arguments[1])
+            yield from scan.skip_spaces()
+            return (yield from scan.expect(*self.tags.ends))
+        return (yield from self._arguments(scan, calls, name, token))
+
+    def _arguments(self, scan: Scan, calls: Calls, name: str, token: str) -> Reading[str]:
+        """The arguments, behind the first token of the call; returns the closer that ended it, read."""
+        calls.arguments("{")
+        known, given = calls.knows(name), Given()
+        while token == self.tags.key_opener:
+            first = not given.keys
+            key, stated, fault = yield from self._key(scan, " " if first and known is False else "")
+            if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
+                raise Malformed
+            repeated = self._repeated
+            doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
+            if first and not known:
+                if known is False:
+                    yield from self._closed_soon(scan, calls)
+                calls.start(name)
+                calls.arguments("{")
+            key = _noted_key(calls, key, doubled, fault, given)
+            calls.arguments(f"{'' if first else ', '}{quoted(key)}: ")
+            token = yield from self._value(scan, calls, _agreed(calls.types(key), stated), given)
+        calls.arguments("}")
+        if given.doubted - given.keys:
+            calls.refuse("malformed_syntax")
+        return token
+
+    def _object(self, scan: Scan, calls: Calls, name: str, started: bool) -> Reading[str]:
+        """A JSON object where the arguments should stand, and what ends the call. Its first key must not be unknown."""
+        here = scan.position
+        scan.skip()
+        yield from scan.skip_spaces()
+        if (yield from scan.need()) != "}":
+            yield from scan.expect('"')
+            key, _ = yield from scan.within(literals('"'))
+            if calls.declares(key, name) is False:
+                raise Malformed
+        scan.rewind(here)
+        if not started:
+            calls.start(name)
+        calls.tolerate("other_notation")
+        yield from read_announced(scan, calls)
+        yield from scan.skip_spaces()
+        return (yield from scan.expect(*self.tags.ends))
+
+    def _name(self, scan: Scan, calls: Calls) -> Reading[str]:
+        """The name, read with its tag; empty where none stands."""
+        if not self.name_closer:
+            return (yield from read_name(scan, self._name_pattern))
+        quote = self.name_header.quote
+        end = quote or self.name_closer
+        name, closed = yield from scan.within(literals(end, *_NO_NAME))
+        header = name + closed.strip(self.name_closer)
+        if closed == quote:
+            rest, closed = yield from scan.within(literals(self.name_closer, *_NO_HEADER))
+            header += rest
+        if closed != self.name_closer:
+            raise Malformed
+        fault = self.name_header.fault(header.strip()) if quote else ""
+        name = self.name_header.read(name)[0]
+        if fault == DAMAGED and not calls.knows(name):
+            raise Malformed
+        if fault:
+            calls.tolerate(fault)
+        return name
+
+    def _closed_soon(self, scan: Scan, calls: Calls) -> Reading[None]:
+        """The closer of a value stands near enough, unread; else what looked like a call is content, or has gone wrong
+        where the call, or the answer, ends before that."""
+        here = scan.position
+        closed = yield from scan.near(literals(self.value_closer), _MOST_UNDECLARED)
+        scan.rewind(here)
+        if closed:
+            return
+        ends = tuple(filter(None, (self.tags.call_closer, self.tags.name_opener)))
+        ended = ends and (yield from scan.near(literals(*ends), _MOST_UNDECLARED))
+        scan.rewind(here)
+        if ended or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
+            raise Malformed
+        calls.give_up()
+
+    def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
+        """A key, the types its tag states of the value, and what is wrong with the tag. The value begins behind it.
+
+        A plain key of a tool that nobody declared holds no blank (`none`): that is prose.
+        """
+        none = "" if self.key_header.quote else none
+        header, closed = yield from scan.within(literals(*filter(None, (self.key_closer, *self.tags.ends, none))))
+        if closed != self.key_closer or "<" in header:
+            scan.rewind(scan.position - len(closed))
+            raise Malformed
+        key, stated = self.key_header.read(header.strip())
+        if self.type_tag and (yield from follows(scan, self.type_tag[0])):
+            word, _ = yield from scan.within(literals(self.type_tag[1]))
+            stated = {"string": STRING, "any": None}.get(word.strip(), NOT_STRING)
+        if self.tags.value_opener:
+            yield from scan.skip_spaces()
+            yield from scan.expect(self.tags.value_opener)
+        return key, stated, self.key_header.fault(header.strip())
+
+    def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
+        """A raw value and its closer; returns the token that follows, read."""
+        line = (yield from scan.literal(_LINE_ENDS)) if self.value_newline else ""
+        first = yield from scan.need()
+        if self.cdata and (yield from scan.literal(literals(self.cdata[0]))):
+            return (yield from self._marked(scan, calls, types or STRING, *self.cdata))
+        if types is not None and first.isspace() and not types & STRING:
+            here = scan.position
+            yield from scan.skip_spaces()
+            behind = yield from scan.need()
+            if opens_json(types, behind):
+                first = behind
+            else:
+                scan.rewind(here)
+        if opens_json(types, first):
+            return (yield from self._read(scan, calls))
+        value = RawValue(scan, calls, self.tags, self._value_closers[line], given)
+        value.own_line = bool(line)
+        return (yield from value.reading(types, first))
+
+    def _marked(self, scan: Scan, calls: Calls, types: Types, opener: str, closer: str) -> Reading[str]:
+        """A value between marks, in which nothing is a tag but the marks of another value."""
+        closers = tuple(closer + line + self.value_closer for line in ("", "\n"))
+        value = MarkedValue(scan, calls, self.tags, closers, opener)
+        return (yield from value.reading(types, (yield from scan.need())))
+
+    def _read(self, scan: Scan, calls: Calls) -> Reading[str]:
+        """An object or a list where the schema wants one, said while it arrives: its own syntax tells where it ends."""
+        try:
+            yield from read_value(scan, calls, LITERAL)
+            yield from scan.skip_spaces()
+            if self.cdata:
+                yield from scan.literal(literals(self.cdata[1]))
+            yield from scan.expect(self.value_closer.lstrip())
+        except Malformed:
+            raise Malformed("invalid_arguments") from None
+        yield from scan.skip_spaces()
+        return (yield from scan.expect(*self.tags.following))
+
+
+def opens_json(types: Types, first: str) -> bool:
+    """Whether an object or a list begins here, where the schema wants one and no string."""
+    return types is not None and not types & STRING and first in "{[" and bool(types & {"object", "array"})
+
+
+def _noted_key(calls: Calls, key: str, doubled: bool, fault: str, given: Given) -> str:
+    """The key of an argument, which is given now, without quotes that are not its own; what is wrong is noted."""
+    if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
+        key = unquoted[1]
+        calls.tolerate("quoted_key")
+    if doubled:
+        calls.tolerate("repeated_opener")
+    if fault:
+        calls.tolerate(fault)
+    if key in given.keys:
+        calls.tolerate("duplicate_key")
+    given.keys.add(key)
+    return key
+
+
+def _agreed(declared: Types, stated: Types) -> Types:
+    """The types that the schema allows and the tag states; the schema's alone where they contradict each other."""
+    if declared is None or stated is None:
+        return stated if declared is None else declared
+    return declared & stated or declared
+
+
+INVOKE_TAGS = Tagged(
+    enclosing=("\n", "\n"),
+    unframed_openers=('<invoke name="',),
+    name_opener='<invoke name="',
+    name_closer=">",
+    name_header=QUOTED,
+    call_closer="</invoke>",
+    key_opener='<parameter name="',
+    key_closer=">",
+    key_header=QUOTED,
+    value_closer="</parameter>",
+)
+"""Tags with names in attributes, several calls in one frame, which is the family's own."""
+
+FUNCTION_TAGS = Tagged(
+    opener="<tool_call>",
+    closer="</tool_call>",
+    unframed_openers=("<function=",),
+    name_opener="<function=",
+    name_closer=">",
+    call_closer="</function>",
+    key_opener="<parameter=",
+    key_closer=">",
+    value_closer="</parameter>",
+    value_newline="\n",
+)
+"""Qwen3-Coder's tags, which several families have taken over, each with changes of its own."""

@@ -1,0 +1,1 @@
+"""Grammars of calls, for constrained decoding and for tests: nodes that exporters translate."""

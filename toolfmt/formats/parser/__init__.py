@@ -1,0 +1,1 @@
+"""The parser of a whole output: content, reasoning and calls, fed in chunks."""

@@ -1,0 +1,224 @@
+"""A parser: one answer of a model, fed in pieces, told as events.
+
+`feed` passes a chunk over where it lies plainly inside what is being read, and wakes the reading where not; what the
+text means is the driver's (`driver.py`). `feed` and `finish` never raise on what a model wrote; `feed` after `finish`
+is misuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NoReturn
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parser.driver import Answer
+from toolfmt.formats.parser.fast_path import pass_over, pass_over_joined
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
+from toolfmt.formats.parser.snapshot import copy_of
+from toolfmt.formats.registry import resolved
+from toolfmt.formats.scanner.scanner import Literals, literals
+from toolfmt.messages.events import Event, ToolCallArguments
+from toolfmt.messages.tools import tool_schemas
+
+_AFTER_FINISH = "feed() after finish(): a parser reads one output; create a new one for the next"
+
+
+def _stop_strings(given: Iterable[str]) -> Literals | None:
+    """What an answer ends at; an empty string ends none."""
+    if isinstance(given, str):
+        raise TypeError("stop must be a collection of strings, not a single string")
+    strings = tuple(given)
+    for one in strings:
+        if not isinstance(one, str):
+            raise TypeError(f"stop must contain strings, not {one!r}")
+    return literals(*filter(None, strings)) if any(strings) else None
+
+
+class Parser:
+    """Parses one output of a model in one format. Never raises because of the text.
+
+    Args:
+        format: A format or its name.
+        tools: Tool definitions in any form of `toolfmt.messages.tools`. None accepts any name, an empty list none.
+        prefix: The tail of the prompt, for an output that begins inside something, such as a reasoning block.
+        strict: Reject calls that need a tolerance.
+        stop: Strings at which the output ends, for runtimes that emit the text of the stop token.
+        reasoning: `events` emits reasoning blocks as `Reasoning` events. `text` keeps them in the content, verbatim.
+
+    Raises:
+        UnknownFormat: There is no format of this name.
+        BadTools: The tool definitions are not valid.
+        TypeError: An option has the wrong type.
+        ValueError: An option has an unknown value.
+    """
+
+    _finished = False
+    _unstopped = ""
+    """The end of what was fed, which may be the beginning of a stop string."""
+
+    def __init__(
+        self,
+        format: str | ToolCallFormat,
+        *,
+        tools: object = None,
+        prefix: str = "",
+        strict: bool = False,
+        stop: Iterable[str] | None = (),
+        reasoning: Literal["events", "text"] = "events",
+    ) -> None:
+        if reasoning not in ("events", "text"):
+            raise ValueError(f'reasoning must be "events" or "text", not {reasoning!r}')
+        if not isinstance(prefix, str):
+            raise TypeError(f"prefix must be the end of the prompt as a str, not {type(prefix).__name__}")
+        self.format = resolved(format)
+        schemas = None if tools is None else tool_schemas(tools)
+        self._stop = _stop_strings(stop) if stop else None
+        begun = self._answer_prefix(prefix) if prefix else ""
+        self._answer = Answer(self.format, schemas, prefix=begun, strict=strict, verbatim=reasoning == "text")
+
+    def _answer_prefix(self, prefix: str) -> str:
+        """What of the answer the prompt holds already."""
+        known = self.format
+        return answer_prefix(prefix, known.markers.of_answers, known.headers, known.reasoning_read)
+
+    def feed(self, text: str) -> list[Event]:
+        """Return the events that are certain after this chunk.
+
+        Args:
+            text: The next chunk of the output.
+
+        Raises:
+            RuntimeError: The parser is finished.
+            TypeError: `text` is not a string.
+        """
+        if self._stop is not None:
+            self._check(text)
+            text, ended = self._before_stop(text, self._stop)
+            if ended:
+                return self._end_with(text)
+        stretch = self._answer.waiting
+        if stretch is None or not text:
+            return self._read(text)
+        scan, body, said = stretch.scan, stretch.body, text
+        try:
+            if scan.text or stretch.outer:
+                events = pass_over_joined(stretch, text)
+                return self._read(text) if events is None else events
+            sign = body.sign
+            found = None if sign and sign not in text and text[-1] not in body.before else body.may_end(text)
+            if found is not None:
+                events = pass_over(stretch, text, found)
+                return self._read(text) if events is None else events
+            encode = body.encode
+            if encode is not None:
+                said = encode(text)
+        except TypeError:
+            self._check(text)
+            raise
+        # What follows is `pass_over` for a chunk that lies plainly inside: all that runs for most of them.
+        start = scan.offset
+        scan.offset = start + len(text)
+        kind = stretch.kind
+        if kind is not None:
+            return [kind(text, start)]
+        scan.kept.append(text)
+        if stretch.fragments is not None:
+            stretch.fragments.append(said)
+            return []
+        calls = stretch.calls
+        return [ToolCallArguments(calls.index, said)] if calls.telling else []  # type: ignore[union-attr]  # it has them
+
+    def _read(self, text: str) -> list[Event]:
+        """Wake the reading with a chunk."""
+        answer = self._answer
+        if answer.scan.closed or not isinstance(text, str):
+            self._check(text)
+            return []  # a stop string has ended the answer
+        answer.scan.append(text)
+        return answer.go_on()
+
+    def _end_with(self, text: str) -> list[Event]:
+        """As `feed`, of the last text before a stop string."""
+        self._stop = None
+        events = self.feed(text)
+        self._answer.scan.closed = True
+        return events + self._answer.go_on()
+
+    def _check(self, text: object) -> None:
+        if self._finished:
+            raise RuntimeError(_AFTER_FINISH)
+        if not isinstance(text, str):
+            raise TypeError(f"feed() takes a str, not {type(text).__name__}")
+
+    def finish(self, *, cut: bool = False) -> list[Event]:
+        """Return the events that were held back, at the end of the output. A second call returns nothing.
+
+        Args:
+            cut: The runtime stopped the model, for example at its token limit. An open call is then
+                `incomplete_output`, even if only its end marker is missing.
+        """
+        scan = self._answer.scan
+        closed, self._finished = scan.closed, True
+        if closed:
+            return []
+        if self._unstopped:
+            scan.append(self._unstopped)
+            self._unstopped = ""
+        scan.closed, scan.cut = True, cut
+        return self._answer.go_on()
+
+    def _before_stop(self, text: str, stop: Literals) -> tuple[str, bool]:
+        """What may be read of an answer that ends at a stop string, and whether it ends there.
+
+        A stop string that is a marker of the format (a call's closer) is read as that.
+        """
+        if not self._unstopped and stop.may_end(text) is None:
+            return text, False
+        text = self._unstopped + text
+        begin, literal = stop.search(text, 0, False) or (len(text), "")
+        self._unstopped = "" if literal else text[begin:]
+        return text[: begin + len(literal) if literal in self.format.markers.in_answers else begin], bool(literal)
+
+    def copy(self) -> Parser:
+        """Return an independent parser in the same state. This costs at most the length of the open call."""
+        twin = object.__new__(Parser)
+        twin.__dict__.update(self.__dict__)
+        twin._answer = copy_of(self._answer)
+        return twin
+
+    @property
+    def continued(self) -> list[Event]:
+        """The content and reasoning of this output that the prefix already contains.
+
+        The end of the prefix may be the start of a marker. It appears here once the output shows what it is.
+        """
+        return self._answer.continued
+
+    @property
+    def ended(self) -> bool:
+        """Whether the output has ended, by a stop string or by `finish`.
+
+        After a stop string, `feed` returns no events.
+        """
+        return self._answer.scan.closed
+
+    @property
+    def waiting_for(self) -> str:
+        """What the parser is currently inside of, as a sentence."""
+        return self._answer.waiting_for(self._unstopped)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> Parser:
+        return self.copy()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Parser has state that cannot be pickled: "
+            "send the text that it was fed, or use copy() in the same process"
+        )
+
+    @property
+    def scanned_characters(self) -> int:
+        """The number of characters examined so far, repetitions included: a small multiple of the input."""
+        return self._answer.scan.scanned + self._answer.scan.position

@@ -1,0 +1,341 @@
+"""The stretches of text that stream: content, raw values, and the inside of strings in each notation.
+
+Each is a `Body` of the scanner: `may_end` finds what could end it, and where that finds nothing a chunk lies plainly
+inside; `read` goes on to the end or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they
+return is the inside of a JSON string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import Protocol
+
+from toolfmt.formats.scanner.scanner import Literals, Malformed, MayEnd, literals
+
+
+class Notes(Protocol):
+    """Where a body notes what it reads generously."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether a note rejects the call; what was right before it must have been said by then."""
+
+    def tolerate(self, name: str) -> None:
+        """Something was read that strict reading refuses."""
+
+    def before(self, text: str, at: int) -> str:
+        """What stands right before a place in the text that a body was given, a few words of it at most."""
+
+
+MISSING_CLOSER = "missing_value_closer"
+UNESCAPED = "unescaped_quote"
+"""The tolerance that makes the end of a string a guess."""
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def escaped(text: str) -> str:
+    """The text as it stands inside a JSON string."""
+    return encode_basestring(text)[1:-1]
+
+
+def quoted(text: str) -> str:
+    """The text as a JSON string; half a surrogate pair, which UTF-8 has no bytes for, as its escape."""
+    return encode_basestring_ascii(text) if LONE_SURROGATE.search(text) else encode_basestring(text)
+
+
+class Plain:
+    """Text up to the first of some literals, as it is; `found` tells which literal ended it."""
+
+    __slots__ = ("before", "beginning", "encode", "found", "literals", "may_end", "sign")
+
+    def __init__(self, literals: Literals) -> None:
+        self.literals = literals
+        self.beginning: Callable[[re.Match[str]], int | None] | None = literals.beginning
+        self.may_end = literals.may_end
+        self.sign, self.before = literals.sign, literals.before
+        self.encode: Callable[[str], str] | None = None
+        self.found = ""
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        found = self.literals.search(text, at, closed)
+        if found is None:
+            return text[at:], len(text), False
+        end, self.found = found
+        return text[at:end], end + len(self.found), bool(self.found)
+
+
+class Raw(Plain):
+    """As `Plain`, said as the inside of a JSON string."""
+
+    __slots__ = ()
+
+    def __init__(self, literals: Literals) -> None:
+        super().__init__(literals)
+        self.encode = escaped
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        said, at, ended = super().read(text, at, closed)
+        return escaped(said), at, ended
+
+
+_AFTER_STRING = re.compile(r"[ \t\r\n]{0,4096}(?:[,)\]}:]|\Z)")
+
+
+def _may_end(text: str, at: int, closed: bool) -> bool | None:
+    """Whether a string may end before `at`, by what follows there; None where that has not arrived yet."""
+    after = _AFTER_STRING.match(text, at)
+    if after is None and len(text) - at > 4096 and not text[at : at + 4096].strip(" \t\r\n"):
+        return True
+    if after is not None and after.end() == len(text) and not after.group().strip() and not closed:
+        return None
+    return after is not None
+
+
+class Marked(Raw):
+    """The inside of a string up to the marker that also opened it.
+
+    It stands verbatim, so a marker behind which no string may end opens another one: this one has lost its own. So has
+    one that runs into a control token of the calls. `closing` ends a call: there the value has ended before it.
+    """
+
+    __slots__ = ("_closing", "_mark", "_notes")
+
+    def __init__(self, mark: str, closing: tuple[str, ...], control: tuple[str, ...], notes: Notes) -> None:
+        super().__init__(literals(mark, *closing, *control))
+        self._mark, self._closing, self._notes = mark, closing, notes
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        said, end, ended = super().read(text, at, closed)
+        if not ended:
+            return said, end, False
+        begin = end - len(self.found)
+        if self.found == self._mark:
+            may_end = _may_end(text, end, closed)
+            if may_end is None:
+                return said, begin, False
+            if may_end:
+                return said, end, True
+        if said:
+            return said, begin, False  # what was right is said before what is not
+        tail = self._notes.before(text, begin).rpartition(self._mark)[2][-len(self._mark) :]
+        if self.found not in self._closing or any(sign in tail for sign in self._mark if not sign.isalnum()):
+            raise Malformed  # or what is left of a mark stands there: it is not clear what was meant
+        self._notes.tolerate(MISSING_CLOSER)
+        return "", begin, True
+
+
+class PlainMarked(Raw):
+    """The inside of a string up to the marker that also opened it, whatever follows that."""
+
+    __slots__ = ()
+
+    def __init__(self, mark: str, notes: Notes) -> None:
+        super().__init__(literals(mark))
+
+
+_JSON_PLAIN = re.compile(r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
+_JSON_SPECIAL = re.compile(r'["\\\x00-\x1f]')
+_JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+
+
+class JsonString:
+    """The inside of a JSON string after its opening quote, as it is; what JSON forbids is escaped and noted."""
+
+    __slots__ = ("_notes", "before", "beginning", "encode", "may_end", "sign")
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self.may_end: MayEnd = _JSON_SPECIAL.search
+        self.sign = self.before = ""
+        self.beginning: Callable[[re.Match[str]], int | None] | None = None
+        self.encode: Callable[[str], str] | None = None
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        said = ""
+        while True:
+            plain = _JSON_PLAIN.match(text, at)
+            assert plain is not None
+            said += plain.group()
+            at = plain.end()
+            if at == len(text) or (text[at] == "\\" and not closed and _JSON_PARTIAL.match(text, at)):
+                return said, at, False
+            if text[at] == '"':
+                return said, at + 1, True
+            if said and self._notes.strict:
+                return said, at, False  # what was right is said before what is refused
+            if text[at] == "\\":
+                self._notes.tolerate("invalid_escape")
+                quote = text[at + 1 : at + 2] == "'"
+                said += "'" if quote else "\\\\"
+                at += 2 if quote else 1
+            else:
+                self._notes.tolerate("raw_newline")
+                said += escaped(text[at])
+                at += 1
+
+
+_CODE_SIMPLE = {
+    quote: re.compile(rf"[^{quote}\\\x00-\x1f]*+(?:\\[\\'\"nrtbf][^{quote}\\\x00-\x1f]*+)*+") for quote in "'\""
+}
+_CODE_SPECIAL = {quote: re.compile(r"[\\\x00-\x1f" + quote + "]") for quote in "'\""}
+_CODE_ESCAPE = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|[0-7]{1,3}|\r\n|[^xuUN0-7])", re.DOTALL
+)
+"""What Python reads; a backslash before another letter stays one. (`\\N{…}` needs the names of all characters.)"""
+_CODE_PARTIAL = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)?\Z")
+_CODE_AHEAD = 128
+_CODE_GOES_ON = re.compile(
+    r"[ \t\r\n]{0,64}(?:,[ \t\r\n]{0,16}[^\W\d][\w.-]{0,40}[ \t\r\n]{0,4}=(?=[^=])|\)[ \t\r\n]{0,64}(?:\]|<|`)|[\]}])"
+)
+_ARGUMENT_BEGINS = re.compile(r"(?<![=!<>:+*/%|&^~-])=[ \t\r\n]*\Z")
+_ITEM_BEGINS = re.compile(r"[=,:\[{][ \t\r\n]*\Z")
+_CODE_QUOTATION = re.compile(r"(?:\A|[^\w])(?:[fFrRbBuU]{1,2})?\Z")
+_APOSTROPHE = re.compile(r"[^\W\d_]'[^\W\d_A-Z]\Z|[A-Z]'[A-Z]\Z|(?:\A|\W)\w?[^\W\d_]'[^\W\d_]\Z")
+_CODE_JOINS = re.compile(r"[ \t\r\n]{1,64}['\"]")
+_CODE_NAMED = {"a": "\a", "v": "\v", "\n": "", "\r": "", "\r\n": ""}
+
+
+class CodeString:
+    """The inside of a string in the notation of Python source, after its opening quote, rewritten to JSON.
+
+    A quote ends the string only where what follows can follow a string; any other is a quote the writer forgot to
+    escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted. One that stands
+    where another string begins shows that this one has lost its closing quote: where it ended nobody knows.
+    """
+
+    __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "before", "beginning", "encode", "may_end", "sign")
+
+    def __init__(self, quote: str, notes: Notes) -> None:
+        self._quote = quote
+        self._simple = _CODE_SIMPLE[quote[0]]
+        self._notes = notes
+        self._unescaped = False
+        self.may_end: MayEnd = _CODE_SPECIAL[quote[0]].search
+        self.sign = self.before = ""
+        self.beginning: Callable[[re.Match[str]], int | None] | None = None
+        self.encode: Callable[[str], str] | None = None if quote[0] == '"' else _double_quotes_escaped
+
+    def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
+        said, unescaped = "", self._unescaped
+        while True:
+            found = self._simple.match(text, at)
+            assert found is not None
+            plain = found.group()
+            said += plain if self.encode is None and "\\'" not in plain else _rewritten(plain)
+            at = found.end()
+            if at == len(text) or (text[at] == "\\" and not closed and _CODE_PARTIAL.match(text, at)):
+                break
+            if text[at] == "\\":
+                escape = _CODE_ESCAPE.match(text, at)
+                if escape is None:
+                    if said and self._notes.strict:
+                        break
+                    self._notes.tolerate("invalid_escape")
+                said += "\\\\" if escape is None else _unescaped(escape.group()[1:])
+                at = at + 1 if escape is None else escape.end()
+            elif text[at] == self._quote[0]:
+                ends = self._ends(text, at, closed, unescaped)
+                if ends is None:
+                    break
+                if ends:
+                    return said, at + len(self._quote), True
+                if self._lost(text, at):
+                    if said:
+                        break
+                    raise Malformed
+                if len(self._quote) == 1:
+                    if said and self._notes.strict:
+                        break
+                    self._notes.tolerate(UNESCAPED)
+                    unescaped = True
+                said += escaped(text[at])
+                at += 1
+            elif len(self._quote) == 1:
+                if said and self._notes.strict:
+                    break
+                self._notes.tolerate("raw_newline")
+                said += escaped(text[at])
+                at += 1
+            else:
+                said += escaped(text[at])
+                at += 1
+        if unescaped:
+            self._unescaped = True  # only here: a reading that ends the string may be done over, and is the same then
+        return said, at, False
+
+    def _ends(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
+        """Whether the quote here ends the string; None where that is not clear yet."""
+        if not text.startswith(self._quote, at):
+            return None if not closed and self._quote.startswith(text[at:]) else False
+        return self._may_end(text, at + len(self._quote), closed, unescaped)
+
+    def _may_end(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
+        ends = _may_end(text, at, closed)
+        return ends if ends is not False or unescaped else _CODE_JOINS.match(text, at) is not None
+
+    def _lost(self, text: str, at: int) -> bool:
+        """Whether a quote that does not end the string opens another one."""
+        after = text[at + len(self._quote) : at + len(self._quote) + 1]
+        if len(self._quote) > 1:
+            return text.startswith(self._quote, at) and after != self._quote[0]
+        before = self._notes.before(text, at)
+        between_words = (after.isalnum() or after == "_") and not _CODE_QUOTATION.search(before)
+        if between_words and not (self._quote == "'" and _APOSTROPHE.search(before[-3:] + "'" + after)):
+            return True  # no quotation begins or ends there
+        return bool(self._begins.search(before))
+
+    _begins = _ITEM_BEGINS
+
+
+class ArgumentString(CodeString):
+    """The string of an argument, written as code.
+
+    After a quote that was not escaped, a quote ends the string only where the next argument or the end of the calls
+    follows: code that was not escaped must not become a call.
+    """
+
+    __slots__ = ()
+
+    def _may_end(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
+        if not unescaped:
+            return super()._may_end(text, at, closed, unescaped)
+        if _CODE_GOES_ON.match(text, at):
+            return True
+        return None if not closed and len(text) - at < _CODE_AHEAD else False
+
+    _begins = _ARGUMENT_BEGINS
+
+
+class PlainCodeString(CodeString):
+    """A string as code whose first quote that is not escaped ends it, whatever follows."""
+
+    __slots__ = ()
+
+    def _may_end(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
+        return True
+
+
+def _double_quotes_escaped(text: str) -> str:
+    return text.replace('"', '\\"')
+
+
+def _rewritten(text: str) -> str:
+    """A stretch of a string without its quote and without rare escapes, as the inside of a JSON string."""
+    # Between escaped backslashes every other one begins an escape of its quote or of a letter.
+    return "\\\\".join(map(_requoted, text.split("\\\\")))
+
+
+def _requoted(text: str) -> str:
+    return _double_quotes_escaped(text.replace('\\"', '"')).replace("\\'", "'")
+
+
+def _unescaped(escape: str) -> str:
+    if escape[0] in "xU":
+        return quoted(chr(int(escape[1:], 16)))[1:-1]
+    if escape[0] == "u":
+        return "\\" + escape
+    if escape[0] in "01234567":
+        return escaped(chr(int(escape, 8)))
+    return escaped(_CODE_NAMED.get(escape, "\\" + escape))

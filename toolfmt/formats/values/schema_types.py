@@ -1,0 +1,270 @@
+"""What a tool's JSON Schema says about the type of a parameter, and what a raw text means under it.
+
+Types come from the schema only. A text for a string parameter is that text, whatever it looks like; a text for any
+other is read as JSON, else in the notation of Python source, else it is a string after all: arguments are typed by the
+schema, not judged by it. Without a schema a text is a JSON literal if it is one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn, TypeAlias
+
+from toolfmt.formats.scanner.scanner import Malformed
+from toolfmt.formats.values.value_reader import LITERAL, whole_value
+
+Types: TypeAlias = frozenset[str] | None
+"""JSON Schema type names; None where nothing is known."""
+
+STRING = frozenset({"string"})
+_MOST_DIGITS = 4300
+"""An integer of more digits is refused by Python's `json.loads`, and so by who reads the arguments."""
+_LONG_INTEGERS = re.compile(rf'"(?:[^"\\]|\\.)*+"|((?<![\w.])[0-9]{{{_MOST_DIGITS + 1},}}(?![0-9.eE]))')
+_LEADING_ZEROS = re.compile(r"(-?)0+([0-9]+(?:\.[0-9]+)?)")
+_BOOLEANS = ("true", "false")
+_MOST_PARTS = 500
+_INDEX = re.compile(r"[0-9]{1,9}")
+"""Of a list, in a reference: more digits are none that Python would make a number of at any length."""
+_DEEPEST = 50
+"""Of unions and references in each other; a schema that goes deeper says nothing."""
+# What people write who think in Python (the vLLM and SGLang parsers know the same list).
+TYPE_ALIASES = {
+    "int": "integer", "long": "integer", "float": "number", "double": "number",
+    "str": "string", "text": "string", "enum": "string", "bool": "boolean", "list": "array", "tuple": "array",
+    "dict": "object", "map": "object", "none": "null",
+}  # fmt: skip
+_KNOWN = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+_ALONE = {name: frozenset({name}) for name in _KNOWN}
+
+
+def parameter_types(schema: Mapping[str, Any], parameter: str, *path: str) -> Types:
+    """The types that the schema of a tool's parameters allows for one of them, or for a part of it.
+
+    `path` are the keys that lead to the part, an empty one for the items of a list.
+    """
+    properties = schema.get("properties")
+    if not isinstance(properties, (dict, Mapping)) or parameter not in properties:
+        return None
+    found: Any = properties[parameter]
+    if not path and isinstance(found, dict) and "nullable" not in found and isinstance(found.get("type"), str):
+        plain = _ALONE.get(found["type"])
+        if plain is not None:
+            return plain
+    reading = _Reading(schema)
+    for key in path:
+        found = reading.member(found, key)
+    return reading.types(found)
+
+
+class _Reading:
+    """The types in one schema, which is not trusted: no reference is followed in a circle, no part without end."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._left = _MOST_PARTS
+        self._deep = 0
+        self._following: set[str] = set()
+
+    def types(self, schema: Any) -> Types:
+        types: Types = self._part(schema, self._own)
+        return types | {"null"} if types is not None and schema.get("nullable") is True else types
+
+    def member(self, schema: Any, key: str) -> Any:
+        """The schema of a part: of the member with this key, or of the items of a list; None where there is none."""
+        return self._part(schema, lambda schema: self._member(schema, key))
+
+    def _part(self, schema: Any, look: Callable[[Mapping[str, Any]], Any]) -> Any:
+        """What `look` finds in a part of the schema; None where that is none, or there have been too many."""
+        self._left -= 1
+        if not isinstance(schema, Mapping) or self._left < 0 or self._deep == _DEEPEST:
+            return None
+        self._deep += 1
+        found = look(schema)
+        self._deep -= 1
+        return found
+
+    def _member(self, schema: Mapping[str, Any], key: str) -> Any:
+        properties = schema.get("properties")
+        if key and isinstance(properties, Mapping) and key in properties:
+            return properties[key]
+        rest = schema.get("additionalProperties" if key else "items")
+        if isinstance(rest, Mapping):
+            return rest
+        if isinstance(schema.get("$ref"), str):
+            return self._following_once(schema["$ref"], lambda found: self.member(found, key))
+        parts = [part for union in ("anyOf", "oneOf", "allOf") for part in _list(schema.get(union))]
+        return next((found for part in parts if (found := self.member(part, key)) is not None), None)
+
+    def _own(self, schema: Mapping[str, Any]) -> Types:
+        declared = schema.get("type")
+        if declared is not None:
+            names = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
+            found = frozenset(TYPE_ALIASES.get(str(name).lower(), str(name).lower()) for name in names)
+            return found if found and found <= _KNOWN else None
+        if "const" in schema:
+            return frozenset({type_of(schema["const"])})
+        if isinstance(schema.get("enum"), list) and schema["enum"]:
+            return frozenset(map(type_of, schema["enum"]))
+        for key in ("anyOf", "oneOf"):
+            if isinstance(schema.get(key), list) and schema[key]:
+                return _union(self.types(part) for part in schema[key])
+        if isinstance(schema.get("allOf"), list):
+            known = [types for part in schema["allOf"] if (types := self.types(part)) is not None]
+            return frozenset[str].intersection(*known) or None if known else None
+        if isinstance(schema.get("$ref"), str):
+            return self._referred(schema["$ref"])
+        return frozenset({"object"}) if "properties" in schema else frozenset({"array"}) if "items" in schema else None
+
+    def _referred(self, reference: str) -> Types:
+        """The types of what a reference within the schema points to; one that leads outside is not followed."""
+        types: Types = self._following_once(reference, self.types)
+        return types
+
+    def _following_once(self, reference: str, look: Callable[[Any], Any]) -> Any:
+        """What `look` finds where a reference points to; None where that is outside, or being looked at already."""
+        if reference in self._following:
+            return None
+        self._following.add(reference)
+        seen = look(referred(self._root, reference))
+        self._following.discard(reference)
+        return seen
+
+
+def referred(root: Mapping[str, Any], reference: str) -> Any:
+    """What a reference within a schema points to; None where that is outside of it, or nothing."""
+    from urllib.parse import unquote  # only here: it brings in modules that cost as much as an engine
+
+    found: Any = root if reference == "#" or reference.startswith("#/") else None
+    for part in unquote(reference).split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and _INDEX.fullmatch(key) and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _union(parts: Iterable[Types]) -> Types:
+    union: set[str] = set()
+    for types in parts:
+        if types is None:
+            return None
+        union.update(types)
+    return frozenset(union)
+
+
+def type_of(value: Any) -> str:
+    """The JSON Schema type of a JSON value, `number` for every number."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    kinds: list[tuple[type, str]] = [(str, "string"), (dict, "object"), (list, "array")]
+    return next((name for kind, name in kinds if isinstance(value, kind)), "number")
+
+
+_FIRST = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
+
+
+def json_type(text: str) -> str:
+    """The type of a JSON text, by its first character."""
+    return _FIRST.get(text.lstrip()[:1], "number")
+
+
+def may_be_literal(types: Types, first: str) -> bool:
+    """Whether a raw text with this first character can be something other than a string under these types."""
+    if types is None:
+        return first in _FIRST or first == "-" or (first.isascii() and first.isdigit())
+    digits = "-0123456789"
+    kinds = {"object": "{", "array": "[", "number": digits, "integer": digits, "boolean": "tTfF", "null": "nN"}
+    return any(kind in types and first in characters for kind, characters in kinds.items())
+
+
+def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: None) -> str | None:
+    """The JSON text that a raw text stands for if it is anything but a string; None where it is one.
+
+    What is read generously is noted. Raises `Malformed` for integers that Python's own JSON reader refuses.
+    """
+    if types is None:
+        return _json_literal(text)
+    if types == STRING:
+        return None
+
+    if "string" in types:
+        whole = None if _holds_long_integers(text) else whole_value(text, LITERAL)
+        if whole is None or not _allowed(whole[0], types - STRING):
+            return None
+        for name in whole[1]:
+            note(name)
+        return whole[0]
+    found = _read_as(text, types, note)
+    if found is None or found[0] == '"':
+        text = text.strip()
+        if text and (text[0] in "[{") != (text[-1] in "]}"):
+            raise Malformed("invalid_arguments")
+        note("other_type")
+    return found
+
+
+def raw_text(value: Any, types: Types) -> str:
+    """A value as it stands between tags."""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False) if types is None and typed(value, None) is not None else value
+
+
+def _read_as(text: str, types: frozenset[str], note: Callable[[str], object] = lambda name: None) -> str | None:
+    """The JSON text that a raw text stands for where no string is wanted."""
+
+    text = text.strip()
+    if _holds_long_integers(text):
+        raise Malformed("invalid_arguments")
+    if types & {"integer", "number"} and (zeros := _LEADING_ZEROS.fullmatch(text)):
+        note("leading_zeros")
+        text = zeros[1] + zeros[2]
+    if "boolean" in types and text.lower() in _BOOLEANS and text not in ("True", "False"):
+        if text != text.lower():
+            note("other_case")
+        return text.lower()
+    whole = whole_value(text, LITERAL)
+    if whole is None:
+        return None
+    found, noted = whole
+    if found[0] == '"':
+        meant = _read_as(json.loads(found), types)
+        if meant is not None and _allowed(meant, types):
+            note("quoted_value")
+            return meant
+    for name in noted:
+        note(name)
+    return found
+
+
+def _holds_long_integers(text: str) -> bool:
+    return len(text) > _MOST_DIGITS and any(found[1] for found in _LONG_INTEGERS.finditer(text))
+
+
+def _allowed(text: str, types: frozenset[str]) -> bool:
+    """Whether a JSON text is of one of the types."""
+    kind = json_type(text)
+    return kind in types or (kind == "number" and "integer" in types and not set(text) & set(".eE"))
+
+
+def _json_literal(text: str) -> str | None:
+    try:
+        json.loads(text, parse_constant=_not_json, parse_int=len, parse_float=len)
+    except (ValueError, RecursionError):
+        return None
+    if text != text.strip():
+        return None
+    if _holds_long_integers(text):
+        raise Malformed("invalid_arguments")
+    return text
+
+
+def _not_json(name: str) -> NoReturn:
+    raise ValueError(name)
