@@ -13,12 +13,9 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from toolfmt.messages.events import Content, Reasoning, RejectionReason
-
-if TYPE_CHECKING:
-    from toolfmt.formats.engines.call_builder import Calls
 
 Answer = TypeVar("Answer")
 MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
@@ -185,6 +182,15 @@ class Body(Protocol):
         """What stands from `at` on, up to where it is certain; where that is; and whether the stretch ended there."""
 
 
+class OpenCall(Protocol):
+    """The call whose arguments a stretch is part of."""
+
+    index: int
+    telling: bool
+    """Whether its arguments are emitted: it is not rejected."""
+    strict: bool
+
+
 @dataclass(slots=True)
 class Stretch:
     """What a reading waits in, as data: the fast path passes over a chunk that does not end it."""
@@ -193,7 +199,7 @@ class Stretch:
     body: Body
     kind: type[Content] | type[Reasoning] | None = None
     """What the text is said as; None for arguments."""
-    calls: Calls | None = None
+    calls: OpenCall | None = None
     """Whose open call the arguments are; of some that are gathered that is not known."""
     fragments: list[str] | None = None
     """Where arguments go that are not said yet; None where they are said as the open call's."""
