@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from toolfmt.formats.scanner.scanner import Literals, literals
+from toolfmt.formats.scanner.scanner import BLANK_LINES, Literals, literals
 
 if TYPE_CHECKING:
     from toolfmt.formats.format import Inner, ToolCallFormat
 
-
-BLANK_LINES = ("\n\n", "\n\r\n")
 CODE = "```"
 FENCES = (CODE, "````", "`````", "~~~", "~~~~")
 """What opens and closes a fence, at the beginning of a line; one is closed by its own sign, as often at least."""

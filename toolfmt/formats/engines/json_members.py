@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias
 
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.frame import follows
-from toolfmt.formats.markers import BLANK_LINES
 from toolfmt.formats.scanner.lookahead import FAR, TooFar, ahead
 from toolfmt.formats.scanner.scanner import (
+    BLANK_LINES,
     LONGEST_WORD,
     Incomplete,
     Malformed,

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from toolfmt.formats.engines.call_builder import Calls, Undeclared
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.markers import BLANK_LINES, FENCES, sought
+from toolfmt.formats.markers import FENCES, sought
 from toolfmt.formats.parser.reasoning import Drafts
 from toolfmt.formats.parser.recovery import MOST_REJECTED, Recovery
-from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, Stretch, literals
+from toolfmt.formats.scanner.scanner import BLANK_LINES, Incomplete, Malformed, NoCall, Reading, Scan, Stretch, literals
 from toolfmt.formats.scanner.spans import Plain
 from toolfmt.messages.events import Content, Event, Reasoning
 

@@ -10,8 +10,7 @@ import re
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.frame import read_name
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.markers import BLANK_LINES
-from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan, literals
 
 MOST_REJECTED = 400
 """A call that went wrong is rejected up to its closer if that begins within so many characters and before a blank line;

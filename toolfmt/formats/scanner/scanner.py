@@ -24,6 +24,7 @@ Reading: TypeAlias = Generator["Stretch | None", None, Answer]
 returns its answer."""
 
 SPACE = re.compile(r"[ \t\r\n]*")
+BLANK_LINES = ("\n\n", "\n\r\n")
 LONGEST_WORD = 256
 """No name or tag of a call, and no key but JSON's, is longer than so many characters; none goes over a line's end."""
 
