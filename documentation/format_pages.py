@@ -14,7 +14,7 @@ from typing import Any
 from documentation.markdown import code, indented, inline, literal, prose, span, spans, table
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import TOLERANCES, Parser, ToolCallFormat, formats, write
-from toolfmt.formats.format import Call
+from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.prompting.tool_descriptions import prose as told_in_words
 from toolfmt.testing.corpus import Case, cases
 

@@ -25,9 +25,9 @@ from toolfmt.cli.commands import main
 from toolfmt.cli.printing.formats import formats_text
 from toolfmt.errors import BadFormat, BrokenPlugIn, UnknownFormat
 from toolfmt.formats import for_model_type, formats, get, names, prose, register, write
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.frame import Frame
 from toolfmt.formats.engines.json_object import JsonObject
-from toolfmt.formats.format import Engine
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.registry import _forget, _others, know_others, others_as_text
 from toolfmt.formats.response_template.reader import formats_declared

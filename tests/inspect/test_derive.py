@@ -14,12 +14,13 @@ import pytest
 from toolfmt.formats import FORMATS, Parser
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.engines.call_headers import INDEXED, IdThenName, NameThenId
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.engines.nested_tags import NestedTags
 from toolfmt.formats.engines.tag_attributes import QUOTED, Attributes
 from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.format import Engine, ToolCallFormat
+from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.reasoning_markers import COMMON, THINK
 from toolfmt.formats.values.json_layout import WrittenObject
 from toolfmt.formats.values.value_reader import CODE, CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks

@@ -19,8 +19,8 @@ from benchmarks.derived_formats import Tried, check_invariants, held_back, prose
 from benchmarks.held_back_calls import CALLS, TOOLS
 from benchmarks.real_templates import Template
 from toolfmt.formats import FORMATS, ToolCallFormat, get
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.json_object import JsonObject
-from toolfmt.formats.format import Engine
 from toolfmt.inspect.format.derive.candidates import Candidate
 from toolfmt.inspect.format.derive.derive import Derived, derive_from
 from toolfmt.inspect.format.derive.reading import AnswerRead, differing, left_over, reordered

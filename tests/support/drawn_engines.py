@@ -13,10 +13,11 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from toolfmt.formats.engines.call_expression import CallExpression
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.nested_tags import NestedTags
 from toolfmt.formats.engines.tag_attributes import QUOTED, STRING_ATTRIBUTE, Attributes, EscapedAttributes
 from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.format import Engine, ToolCallFormat
+from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.values.value_reader import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks
 from toolfmt.formats.values.value_writers import (
     JsonValues,

@@ -9,7 +9,8 @@ inverse of the parser, and `prose` describes tools in a system prompt. `get` and
 from typing import TYPE_CHECKING
 
 from toolfmt.formats.complete_calls import WholeCalls
-from toolfmt.formats.format import Call, ToolCallFormat
+from toolfmt.formats.engines.engine import Call
+from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.parser import Parser
 from toolfmt.formats.prompting.tool_descriptions import prose
 from toolfmt.formats.registry import default_format, for_model_type, formats, get, names, register

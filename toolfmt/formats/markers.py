@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from toolfmt.formats.scanner.scanner import BLANK_LINES, Literals, literals
 
 if TYPE_CHECKING:
-    from toolfmt.formats.format import Inner, ToolCallFormat
+    from toolfmt.formats.engines.engine import Inner
+    from toolfmt.formats.format import ToolCallFormat
 
 CODE = "```"
 FENCES = (CODE, "````", "`````", "~~~", "~~~~")

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolfmt.errors import CannotWrite, json_fault
-from toolfmt.formats.format import Call, ToolCallFormat, TypesOf
+from toolfmt.formats.engines.engine import Call, TypesOf
+from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.parser import Parser
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.values.schema_types import Types, parameter_types

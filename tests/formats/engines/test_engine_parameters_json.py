@@ -23,9 +23,9 @@ import toolfmt
 from toolfmt.errors import CannotConstrain, CannotWrite
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
+from toolfmt.formats.engines.engine import Call, Engine
 from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
 from toolfmt.formats.engines.named_json import NamedJson
-from toolfmt.formats.format import Call, Engine
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
 from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
 from toolfmt.formats.values.value_reader import CODE, JSON, LITERAL

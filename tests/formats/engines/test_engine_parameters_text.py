@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import Parser, formats, write
 from toolfmt.formats.engines.call_expression import CallExpression
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.nested_tags import NestedTags
 from toolfmt.formats.engines.tag_attributes import Attributes, EscapedAttributes
 from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.format import Engine, ToolCallFormat
+from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.values.value_reader import CODE_CALL, LITERAL, NOTATIONS, QUOTED_JSON, BetweenMarks
 from toolfmt.formats.values.value_writers import (
     JsonValues,

@@ -11,7 +11,7 @@ from typing import Any
 from toolfmt.cli.scaffolding.python_source import WIDTH, Imports, changed, columns, import_lines, keyword, pattern
 from toolfmt.formats import ToolCallFormat, for_model_type, formats, write
 from toolfmt.formats.engines.alternatives import Choice
-from toolfmt.formats.format import Engine
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.testing.corpus import TO_FILL
 
 _RECORD = ("toolfmt.formats.format", "ToolCallFormat")

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.engines.foreign import Elsewhere
 from toolfmt.formats.engines.frame import follows
 from toolfmt.formats.engines.json_object import JsonObject
-from toolfmt.formats.format import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.scanner.scanner import Reading, Scan, literals
 
 if TYPE_CHECKING:

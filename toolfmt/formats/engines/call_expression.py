@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from toolfmt.formats.engines.call_builder import Calls, Trial
 from toolfmt.formats.engines.call_delimiters import CallSigns, call_signs
+from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import Keys
 from toolfmt.formats.engines.json_object import read_calls
-from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.scanner.lookahead import FAR, TooFar, ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.scanner.spans import UNESCAPED, escaped, quoted

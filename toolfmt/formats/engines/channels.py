@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.engine import Call, Engine, TypesOf
 from toolfmt.formats.engines.frame import Frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_announced, read_arguments, read_behind
 from toolfmt.formats.engines.json_object import read_fence
-from toolfmt.formats.format import Call, Engine, TypesOf
 from toolfmt.formats.scanner.lookahead import FAR
 from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan, literals
 from toolfmt.formats.values.value_reader import TooLong

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, close_frame, follows
 from toolfmt.formats.engines.json_object import JsonObject
-from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.scanner.scanner import LONGEST_WORD, Malformed, Reading, Scan, literals
 from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.value_reader import JSON, read_value

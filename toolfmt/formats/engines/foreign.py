@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolfmt.formats.engines.call_builder import Calls, Committed
-from toolfmt.formats.format import Call, Engine, Inner, NameAtStart, TypesOf
+from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.scanner.lookahead import TooFar, ahead
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from toolfmt.formats.engines.call_builder import Calls
-from toolfmt.formats.format import Inner, NameAtStart
+from toolfmt.formats.engines.engine import Inner, NameAtStart
 from toolfmt.formats.scanner.scanner import Reading, Scan, literals
 
 _NAME_BEGINS = re.compile(r"[\w$@]")

@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from toolfmt.formats.engines.call_builder import Calls, Committed
+from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_markers, close_frame, follows
 from toolfmt.formats.engines.json_members import (
     NAMES,
@@ -25,7 +26,6 @@ from toolfmt.formats.engines.json_members import (
     read_behind,
     read_members,
 )
-from toolfmt.formats.format import Call, TypesOf
 from toolfmt.formats.scanner.lookahead import TooFar, ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
 from toolfmt.formats.values.json_layout import KEYED, Members, WrittenObject

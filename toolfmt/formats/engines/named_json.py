@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.engines.call_builder import Calls, Committed
 from toolfmt.formats.engines.call_headers import NAME_ONLY, Identity, check_word
+from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME_SIGNS, Frame, check_markers, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments, read_behind
 from toolfmt.formats.engines.json_object import PROSE, read_fence
-from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.scanner.lookahead import FAR, TooFar, ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan, literals
 from toolfmt.formats.values.call_id_template import made_id

@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows
 from toolfmt.formats.engines.raw_value import Value
 from toolfmt.formats.engines.tagged import opens_json
-from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.clean_json import DEEPEST

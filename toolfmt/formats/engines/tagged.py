@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME, Frame, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_announced
 from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
 from toolfmt.formats.engines.tag_attributes import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
 from toolfmt.formats.engines.tag_checks import check_tags, unread
-from toolfmt.formats.format import Call, Inner, TypesOf
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan, literals
 from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.schema_types import STRING, Types

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolfmt.errors import CannotConstrain
+from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.engines.named_json import NamedJson
-from toolfmt.formats.format import Call, ToolCallFormat
+from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.grammar.nodes import (
     EMPTY,

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolfmt.formats.engines.call_expression import CallExpression
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.engines.tag_attributes import PLAIN, QUOTED
 from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.format import Engine
 from toolfmt.formats.response_template.declaration import (
     CONTENT,
     PLACEHOLDER,

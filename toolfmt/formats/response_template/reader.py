@@ -17,7 +17,8 @@ from functools import lru_cache
 from typing import Any
 
 from toolfmt.errors import CannotWrite, NoResponseTemplate
-from toolfmt.formats.format import Call, ToolCallFormat
+from toolfmt.formats.engines.engine import Call
+from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.registry import changes, default_format, formats, get
 from toolfmt.formats.response_template.declaration import (
     CONTENT,

@@ -16,7 +16,8 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from toolfmt.errors import CannotWrite, NoResponseTemplate
-from toolfmt.formats.format import Call, ToolCallFormat
+from toolfmt.formats.engines.engine import Call
+from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.prompt_prefix import header_pattern
 from toolfmt.formats.writing import write
 

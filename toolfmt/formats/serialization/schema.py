@@ -14,6 +14,7 @@ from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.engines.call_headers import NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
 from toolfmt.formats.engines.channels import Channels
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.flags import Flags
 from toolfmt.formats.engines.foreign import Elsewhere
 from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
@@ -28,7 +29,6 @@ from toolfmt.formats.engines.tag_attributes import (
     Header,
 )
 from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.format import Engine
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
 from toolfmt.formats.values.value_reader import NOTATIONS, BetweenMarks, Notation

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
-from toolfmt.formats.format import Call
+from toolfmt.formats.engines.engine import Call
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.runtimes.template_choice import SGLANG, VLLM
 

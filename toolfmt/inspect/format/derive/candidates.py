@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias
 
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.format import DERIVED, Engine, ToolCallFormat
+from toolfmt.formats.format import DERIVED, ToolCallFormat
 from toolfmt.inspect.format.derive.code_calls import code_calls
 from toolfmt.inspect.format.derive.engine_drafts import EngineCandidate
 from toolfmt.inspect.format.derive.json_objects import json_objects

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from toolfmt.formats.format import Engine
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.report.wording import quote
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
+from toolfmt.formats.engines.engine import NameAtStart
 from toolfmt.formats.engines.named_json import NamedJson
-from toolfmt.formats.format import NameAtStart
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.formats.values.json_layout import JsonStyle
 from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, EngineCandidate, made
