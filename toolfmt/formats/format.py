@@ -99,7 +99,14 @@ class ToolCallFormat:
     @cached_property
     def markers(self) -> Markers:
         """What the parser looks for in outputs."""
-        return markers_of(self)
+        return markers_of(
+            self.engine,
+            reasoning_read=self.reasoning_read,
+            between=self.between,
+            ignored_markers=self.ignored_markers,
+            ignored_at_start=self.ignored_at_start,
+            content_markers=self.content_markers,
+        )
 
     def runtime_parser(self, runtime: str) -> RuntimeParser | None:
         """Return the runtime's parser for the format, or None if it has none.

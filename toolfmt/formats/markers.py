@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from toolfmt.formats.engines.engine import Engine, Inner
 from toolfmt.formats.scanner.scanner import BLANK_LINES, Literals, literals
-
-if TYPE_CHECKING:
-    from toolfmt.formats.engines.engine import Inner
-    from toolfmt.formats.format import ToolCallFormat
 
 CODE = "```"
 FENCES = (CODE, "````", "`````", "~~~", "~~~~")
@@ -71,55 +67,59 @@ class Markers:
     """What belongs to the answer if the prompt ends with it, not to the header before it."""
 
 
-def markers_of(format: ToolCallFormat) -> Markers:
-    """The markers of a format, gathered from its record and its engine."""
-    openers, unframed, ignored = format.openers, format.unframed_openers, format.ignored_markers
-    start_only = format.engine.start_only_openers
+def markers_of(
+    engine: Engine,
+    *,
+    reasoning_read: tuple[tuple[str, str], ...],
+    between: tuple[str, ...],
+    ignored_markers: tuple[str, ...],
+    ignored_at_start: tuple[str, ...],
+    content_markers: tuple[tuple[str, str], ...],
+) -> Markers:
+    """The markers of a format, gathered from its engine and the fields of its record."""
+    openers, unframed, start_only = engine.openers, engine.unframed_openers, engine.start_only_openers
     reasoning: dict[str, tuple[str, ...]] = {}
-    for opener, closer in format.reasoning_read:
+    for opener, closer in reasoning_read:
         reasoning[opener] = (*reasoning.get(opener, ()), closer)
-    ignored_at_start = (*(closer for _, closer in format.reasoning_read), *format.ignored_at_start)
-    marks = (*openers, *ignored)
-    of_content = tuple(mark for pair in format.content_markers for mark in pair)
+    closers = tuple(closer for _, closer in reasoning_read)
+    ignored_at_start = (*closers, *ignored_at_start)
+    marks = (*openers, *ignored_markers)
+    of_content = tuple(mark for pair in content_markers for mark in pair)
     in_line = (*unframed, *(mark for mark in marks if mark.startswith(unframed or "\0")))
     opener_in = {"\n" + mark: mark for mark in in_line}
     quoting = ("`", "\n`", "```")
     opener_in |= {
-        begin + mark: mark
-        for mark in (*marks, *format.between)
-        for begin in quoting
-        if len(begin) < 3 or mark[0] != "`"
+        begin + mark: mark for mark in (*marks, *between) for begin in quoting if len(begin) < 3 or mark[0] != "`"
     }
-    closers = tuple(closer for _, closer in format.reasoning_read)
     # A bracket alone closes a frame, but shows nothing in a call that went wrong.
-    frame_closers = tuple("}]" if closer == "]" else closer for closer in format.closers)
-    inner = format.engine.inner
-    messages = ignored if start_only else ()
-    of_calls = [mark for mark in (*inner.openers, *inner.closers, *format.closers) if len(mark) >= _CONTROL]
+    frame_closers = tuple("}]" if closer == "]" else closer for closer in engine.closers)
+    inner = engine.inner
+    messages = ignored_markers if start_only else ()
+    of_calls = [mark for mark in (*inner.openers, *inner.closers, *engine.closers) if len(mark) >= _CONTROL]
     return Markers(
         reasoning=reasoning,
-        ignored_markers=frozenset(ignored),
+        ignored_markers=frozenset(ignored_markers),
         ignored_at_start=frozenset(ignored_at_start),
-        content_markers=dict(format.content_markers),
+        content_markers=dict(content_markers),
         start_only_openers=start_only,
         framing=frozenset((*openers, *start_only)),
         calls=frozenset((*openers, *start_only, *unframed)),
         frame_closers=frozenset(frame_closers),
-        ends=(*format.closers, *inner.closers, *inner.skipped, *inner.openers, *openers, CODE),
+        ends=(*engine.closers, *inner.closers, *inner.skipped, *inner.openers, *openers, CODE),
         inner=inner,
         at_start=literals(*marks, *start_only, *unframed, *reasoning, *ignored_at_start, *of_content),
-        between=frozenset(format.between),
+        between=frozenset(between),
         messages=tuple(" " + mark for mark in start_only if mark not in openers),
-        in_content=literals(*marks, *opener_in, *format.between),
+        in_content=literals(*marks, *opener_in, *between),
         opener_in=opener_in,
         brackets=frozenset("\n" + mark for mark in unframed if "<" not in mark and mark != CODE),
         in_answers=frozenset(
-            (*marks, *unframed, *format.closers, *inner.openers, *inner.closers, *reasoning, *closers)
+            (*marks, *unframed, *engine.closers, *inner.openers, *inner.closers, *reasoning, *closers)
         ),
         reasoning_closers=frozenset(closers),
-        residue=literals(*format.engine.residue),
-        again=frozenset(format.engine.residue) & {*format.closers, *inner.closers},
-        saying_nothing=literals(*ignored, *closers),
+        residue=literals(*engine.residue),
+        again=frozenset(engine.residue) & {*engine.closers, *inner.closers},
+        saying_nothing=literals(*ignored_markers, *closers),
         one_call=literals(*inner.openers),
         of_calls=literals(*of_calls, *openers, *BLANK_LINES),
         resuming=literals(*frame_closers, *openers, *inner.openers, *inner.closers, *(messages or BLANK_LINES)),
