@@ -26,6 +26,7 @@ from loosened import Loosening, Spelling
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
+from toolfmt.formats.grammar.calls import grammar_of
 from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.grammar.nodes import RawText, Rules
 from toolfmt.grammars.lark import PlainLark, Terminal, plain_lark
@@ -232,7 +233,7 @@ def call_rules(format: ToolCallFormat, tools: list[Any]) -> Iterator[Rules]:
     )
     for variant in ("", *format.variants):
         constraint = Constraint(format.name, constrained, several=True)
-        start = format.with_variant(variant).writer.grammar(constraint)
+        start = grammar_of(format.with_variant(variant).writer, constraint)
         yield Rules(start, constraint.rules)
 
 

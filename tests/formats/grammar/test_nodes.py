@@ -19,8 +19,10 @@ from node_matching import allows
 
 from toolfmt.errors import CannotConstrain, CannotWrite
 from toolfmt.formats import FORMATS, Call, Parser, ToolCallFormat, write
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
+from toolfmt.formats.grammar.calls import grammar_of
 from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.grammar.json_nodes import json_nodes
 from toolfmt.formats.grammar.nodes import JsonValue, Node, Rules, inner_nodes
@@ -393,10 +395,38 @@ def test_whitespace_before_the_end_marker_is_only_allowed_after_a_value() -> Non
     assert isinstance(glm, Tagged)
     engine = replace(glm, between="\n")
     tool = ConstrainedTool("f", {"type": "object", "properties": {"a": {"type": "string"}}}, "t")
-    rules = Rules(engine.grammar(Constraint("glm4", (tool,), several=False)))
+    rules = Rules(grammar_of(engine, Constraint("glm4", (tool,), several=False)))
     types = _types({"f": dict(tool.schema)})
     for arguments in ({}, {"a": "x"}):
         assert allows(rules, engine.write([("f", arguments)], types))
+
+
+class _Wrapped:
+    """An engine of another package."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+
+class _WithGrammar(_Wrapped):
+    """One that registers its grammar."""
+
+
+@grammar_of.register(_WithGrammar)
+def _(engine: _WithGrammar, constraint: Constraint) -> Node:
+    return grammar_of(engine.engine, constraint)
+
+
+def test_an_engine_of_another_package_registers_its_grammar() -> None:
+    own: Any = _WithGrammar(_JSON.engine)
+    assert _rules(replace(_JSON, engine=own)) == _rules(_JSON)
+    own = _Wrapped(_JSON.engine)
+    with pytest.raises(CannotConstrain) as raised:
+        answer_grammar(replace(_JSON, name="own", engine=own), TOOLS)
+    assert str(raised.value) == "the format own has no grammar: its engine _Wrapped has not registered one"
 
 
 def test_a_string_or_another_type_begins_like_no_constrained_value() -> None:

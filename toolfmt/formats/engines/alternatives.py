@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
@@ -17,10 +16,6 @@ from toolfmt.formats.engines.foreign import Elsewhere
 from toolfmt.formats.engines.frame import follows
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.scanner import Reading, Scan, literals
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import Constraint
-    from toolfmt.formats.grammar.nodes import Node
 
 _CONTROL = 4
 """An opener at least so long is a control token."""
@@ -76,9 +71,6 @@ class Choice:
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         return self.engines[0].write(calls, types)
-
-    def grammar(self, constraint: Constraint) -> Node:
-        return self.engines[0].grammar(constraint)
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if len(opener) >= _CONTROL and (yield from follows(scan, opener)):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from toolfmt.formats.engines.call_builder import Calls, Trial
 from toolfmt.formats.engines.call_delimiters import CallSigns, call_signs
@@ -25,11 +25,6 @@ from toolfmt.formats.scanner.spans import UNESCAPED, escaped, quoted
 from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
 from toolfmt.formats.values.value_reader import BetweenMarks, Gathered, Notation, begins_string, read_string, read_value
 from toolfmt.formats.values.value_writers import ValueWriter
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
-    from toolfmt.formats.grammar.nodes import Node
-    from toolfmt.formats.grammar.schemas import Arguments
 
 _FENCE = "```"
 _LANGUAGE = re.compile(r"[a-z_]*")
@@ -134,33 +129,6 @@ class CallExpression(Frame):
         pairs = [self.key_lead + key + self.assign + self.written(arguments[key]) + self.pair_closer for key in keys]
         opening = self.brackets[0] if pairs or self._signs.bracket else ""
         return self.lead + name + opening + self.separator.join(pairs) + self.brackets[1]
-
-    def grammar(self, constraint: Constraint) -> Node:
-        # Imported here: who only reads needs none of it.
-        from toolfmt.formats.grammar.constraint import members
-        from toolfmt.formats.grammar.nodes import EMPTY, maybe, row
-        from toolfmt.formats.grammar.value_nodes import JSON_SPELLING, QuotedValues, SpelledValues, spelling_of
-
-        quoted = self._signs.notation.quoted
-        kind = QuotedValues if quoted else SpelledValues
-        spelling = JSON_SPELLING if quoted else spelling_of(self.written)
-
-        def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-            values = kind(self.written, tool.schemas, constraint.rules, tool.prefix, spelling, never=self.closers)
-
-            def argument(key: str, schema: Any) -> Node:
-                return row(self.key_lead, key, self.assign, values.value(schema), self.pair_closer)
-
-            arguments = row(self.brackets[0], members(shape, argument, self.separator))
-            if not self._signs.bracket and not shape.required:
-                arguments = maybe(arguments) if shape.properties else EMPTY
-            return row(self.lead, tool.name, arguments, self.brackets[1])
-
-        one = constraint.any_call(call)
-        if self.enclosing:
-            inside = row(self.enclosing[0], constraint.calls(one, self.between), self.enclosing[1])
-            return row(self.opener, inside, self.closer)
-        return constraint.calls(row(self.opener, one, self.closer), "")
 
     # --- reading
 

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.engine import Call, Engine, TypesOf
@@ -21,11 +20,6 @@ from toolfmt.formats.engines.json_object import read_fence
 from toolfmt.formats.scanner.lookahead import FAR
 from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan, literals
 from toolfmt.formats.values.value_reader import TooLong
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
-    from toolfmt.formats.grammar.nodes import Node
-    from toolfmt.formats.grammar.schemas import Arguments
 
 _WORD = re.compile(r"[a-z_]*")
 _BLANKS = re.compile(r"[ \t\r\n\u00a0\u202f]*")
@@ -66,17 +60,6 @@ class Channels(Frame):
         name, arguments = call
         text = self.body.write([call], types) if self.body else json.dumps(dict(arguments), ensure_ascii=False)
         return f"{self.header}{self.namespace}{name}{self.channel}{self.message}{text}"
-
-    def grammar(self, constraint: Constraint) -> Node:
-        # Imported here: who only reads needs none of it.
-        from toolfmt.formats.grammar.constraint import json_arguments
-        from toolfmt.formats.grammar.nodes import row
-
-        def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-            text = self.body.grammar(constraint.with_tool(tool)) if self.body else json_arguments(tool, shape)
-            return row(self.header, self.namespace, tool.name, self.channel, self.message, text, self.closer)
-
-        return constraint.calls(constraint.any_call(call), self.between)
 
     # --- reading
 

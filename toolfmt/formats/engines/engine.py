@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.scanner.scanner import Reading, Scan
 from toolfmt.formats.values.schema_types import Types
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import Constraint
-    from toolfmt.formats.grammar.nodes import Node
 
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call to write: the tool's name and its arguments."""
@@ -37,7 +33,10 @@ class Inner(NamedTuple):
 
 
 class Engine(Protocol):
-    """A way of writing calls; its markers are parameters, its behavior is not."""
+    """A way of writing calls; its markers are parameters, its behavior is not.
+
+    Its grammar is registered with `toolfmt.formats.grammar.calls.grammar_of`, also for an engine of another package.
+    """
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -78,7 +77,3 @@ class Engine(Protocol):
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         """The calls as the family's templates render them."""
-
-    def grammar(self, constraint: Constraint) -> Node:
-        """The calls that the tools allow, spelt as `write` spells them and read without a tolerance. Raises
-        `CannotConstrain`."""

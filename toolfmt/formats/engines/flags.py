@@ -11,9 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from toolfmt.errors import CannotConstrain
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, close_frame, follows
@@ -21,10 +20,6 @@ from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.scanner import LONGEST_WORD, Malformed, Reading, Scan, literals
 from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.value_reader import JSON, read_value
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import Constraint
-    from toolfmt.formats.grammar.nodes import Node
 
 _FLAG = re.compile(r"[\w.-]*")
 
@@ -53,9 +48,6 @@ class Flags(Frame):
         flags = [f"  {self.flag}{key} {json.dumps(value, ensure_ascii=False)}\n" for key, value in arguments.items()]
         lines = "".join(("\n", *flags)) if flags else ""
         return f"{{{self.name_key} {self.arrow} {quoted(name)}, {self.arguments_key} {self.arrow} {{{lines}}}}}"
-
-    def grammar(self, constraint: Constraint) -> Node:
-        raise CannotConstrain(f"the format {constraint.format} has no grammar: flags are only parsed, not written")
 
     # --- reading
 

@@ -10,16 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from toolfmt.formats.engines.call_builder import Calls, Committed
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.scanner.lookahead import TooFar, ahead
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import Constraint
-    from toolfmt.formats.grammar.nodes import Node
 
 
 @dataclass(frozen=True)
@@ -63,9 +58,6 @@ class Elsewhere:
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         return self.engine.write(calls, types)
-
-    def grammar(self, constraint: Constraint) -> Node:
-        return self.engine.grammar(constraint)
 
     def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
         if not calls.committed:  # else the frame has been told apart: this is another call of it

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from toolfmt.formats.engines.call_builder import Calls, Committed
 from toolfmt.formats.engines.engine import Call, TypesOf
@@ -30,10 +30,6 @@ from toolfmt.formats.scanner.lookahead import TooFar, ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
 from toolfmt.formats.values.json_layout import KEYED, Members, WrittenObject
 from toolfmt.formats.values.value_reader import JSON, Notation, whole_value
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import Constraint
-    from toolfmt.formats.grammar.nodes import Node
 
 _LETTERS = re.compile(r"[a-z_]*")
 _KEY_BEGINS = re.compile(r"[\"'}\w]")
@@ -156,26 +152,16 @@ class JsonObject(Frame):
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        objects = [self._object(name, arguments, at) for at, (name, arguments) in enumerate(calls)]
+        objects = [self.call_object(name, arguments, at) for at, (name, arguments) in enumerate(calls)]
         if self.enclosing:
             return self.opener + self.enclosing[0] + self.separator.join(objects) + self.enclosing[1] + self.closer
         framed = (self.opener + self.between + written + self.between + self.closer for written in objects)
         return self.separator.join(framed)
 
     @cached_property
-    def _object(self) -> WrittenObject:
+    def call_object(self) -> WrittenObject:
+        """The pieces of a call's object."""
         return self.written or WrittenObject.plain(self.name_key, self.arguments_key, self.wrapper)
-
-    def grammar(self, constraint: Constraint) -> Node:
-        # Imported here: who only reads needs none of it.
-        from toolfmt.formats.grammar.constraint import written_object
-        from toolfmt.formats.grammar.nodes import row
-
-        one = constraint.any_call(partial(written_object, self._object))
-        if self.enclosing:
-            inside = row(self.enclosing[0], constraint.calls(one, self.separator), self.enclosing[1])
-            return row(self.opener, inside, self.closer)
-        return constraint.calls(row(self.opener, self.between, one, self.between, self.closer), self.separator)
 
     # --- reading
 
@@ -336,7 +322,7 @@ class KeyedObject(JsonObject):
     """As `JsonObject`, but the tool's name is the key of its arguments: `{"NAME": {…}}`."""
 
     def _check_members(self) -> None:
-        if self._object.members.name or self._object.members.arguments_string:
+        if self.call_object.members.name or self.call_object.members.arguments_string:
             raise ValueError("written does not use the name as the key of its arguments")
         if self.unframed_openers or not self.openers:
             raise ValueError("opener is empty, so that any object would be a call")
@@ -349,7 +335,7 @@ class KeyedObject(JsonObject):
         return Members(self.name_key, self.arguments_key)
 
     @cached_property
-    def _object(self) -> WrittenObject:
+    def call_object(self) -> WrittenObject:
         return self.written or KEYED
 
     def _known_key(self, scan: Scan, keys: Keys) -> Reading[None]:

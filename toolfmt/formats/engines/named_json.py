@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 from toolfmt.formats.engines.call_builder import Calls, Committed
 from toolfmt.formats.engines.call_headers import NAME_ONLY, Identity, check_word
@@ -22,11 +22,6 @@ from toolfmt.formats.scanner.lookahead import FAR, TooFar, ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan, literals
 from toolfmt.formats.values.call_id_template import made_id
 from toolfmt.formats.values.json_layout import AS_DUMPED, JsonStyle
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
-    from toolfmt.formats.grammar.nodes import Node
-    from toolfmt.formats.grammar.schemas import Arguments
 
 _FENCE = "```"
 _LETTERS = re.compile(r"[a-z_]*")
@@ -115,25 +110,12 @@ class NamedJson(Frame):
     def _call(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
         text = self.style(dict(arguments))
         header = self.lead + self.identity.write(name, at) + self.separator
-        return self.call_opener + header + self.fence[0] + text + self.fence[1] + self._id(name, at) + self.call_closer
+        id = self.written_id(name, at)
+        return self.call_opener + header + self.fence[0] + text + self.fence[1] + id + self.call_closer
 
-    def _id(self, name: str, at: int) -> str:
+    def written_id(self, name: str, at: int) -> str:
         """The id behind the arguments of a call, with its marker."""
         return self.id_marker + made_id(self.id, name, at) if self.id_marker else ""
-
-    def grammar(self, constraint: Constraint) -> Node:
-        # Imported here: who only reads needs none of it.
-        from toolfmt.formats.grammar.constraint import json_arguments, numbered, spelling_of_style
-        from toolfmt.formats.grammar.nodes import row
-
-        def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-            header = row(self.lead, numbered(partial(self.identity.write, tool.name)), self.separator)
-            spelt = json_arguments(tool, shape, spelling_of_style(self.style))
-            arguments = row(self.fence[0], spelt, self.fence[1])
-            return row(self.call_opener, header, arguments, numbered(partial(self._id, tool.name)), self.call_closer)
-
-        inside = constraint.calls(constraint.any_call(call), self.between)
-        return row(self.opener, self.inside[0], inside, self.inside[1], self.closer)
 
     # --- reading
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
@@ -22,10 +22,6 @@ from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.clean_json import DEEPEST
 from toolfmt.formats.values.schema_types import STRING, Types, raw_text, type_of
 from toolfmt.formats.values.value_reader import LITERAL, read_value
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import Constraint
-    from toolfmt.formats.grammar.nodes import Node
 
 _TAG = re.compile(r"[^<>\s/]*")
 _OPENS = re.compile(r"<[^<>\s/][^<>\n]*")
@@ -211,12 +207,6 @@ class NestedTags(Frame):
     def names_a_tag(self, key: str) -> bool:
         """Whether a key can be a tag, and is not taken for the item of a list."""
         return bool(key) and key != self.item and _TAG.fullmatch(key) is not None
-
-    def grammar(self, constraint: Constraint) -> Node:
-        # Imported here: who only reads needs none of it.
-        from toolfmt.formats.grammar.nested_tags import nested_calls
-
-        return nested_calls(self, constraint)
 
     # --- reading
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
@@ -25,10 +25,6 @@ from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.schema_types import STRING, Types
 from toolfmt.formats.values.value_reader import LITERAL, read_value, without
 from toolfmt.formats.values.value_writers import TEXT_BY_TYPE, TextWriter
-
-if TYPE_CHECKING:
-    from toolfmt.formats.grammar.constraint import Constraint
-    from toolfmt.formats.grammar.nodes import Node
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
@@ -164,12 +160,6 @@ class Tagged(Frame):
             return self.opener + self.enclosing[0] + self.between_calls.join(written) + self.enclosing[1] + self.closer
         lead = self.between if self.name_opener and self.opener else ""
         return self.between_calls.join(self.opener + lead + call + self._last(call) + self.closer for call in written)
-
-    def grammar(self, constraint: Constraint) -> Node:
-        # Imported here: who only reads needs none of it.
-        from toolfmt.formats.grammar.tagged import tagged_calls
-
-        return tagged_calls(self, constraint)
 
     def _last(self, call: str) -> str:
         """What stands between a call and the closer of its own frame."""

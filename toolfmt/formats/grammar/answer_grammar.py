@@ -11,6 +11,7 @@ from toolfmt.errors import CannotConstrain
 from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.grammar.calls import grammar_of
 from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.grammar.nodes import (
     EMPTY,
@@ -68,7 +69,7 @@ def answer_grammar(
     """
     one_only = parallel and _reads_one_only(format)
     constraint = Constraint(format.name, _callable(format, tools, choice), parallel and not one_only)
-    calls = format.writer.grammar(constraint)
+    calls = grammar_of(format.writer, constraint)
     reasoning = _reasoning(format, prefix)
     begun = _begun(format, prefix)
     limits = {

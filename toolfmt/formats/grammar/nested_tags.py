@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolfmt.formats.engines.nested_tags import NestedTags
 from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, members
 from toolfmt.formats.grammar.nodes import EMPTY, JsonValue, Node, RawText, Repeated, Rule, Text, either, row
 from toolfmt.formats.grammar.schemas import Arguments, NotConstrained, Schema, rule_name
 from toolfmt.formats.grammar.tagged import RawValues
 from toolfmt.formats.values.schema_types import parameter_types, raw_text
-
-if TYPE_CHECKING:
-    from toolfmt.formats.engines.nested_tags import NestedTags
 
 
 def nested_calls(engine: NestedTags, constraint: Constraint) -> Node:

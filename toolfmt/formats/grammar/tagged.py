@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, members, numbered
 from toolfmt.formats.grammar.nodes import EMPTY, JsonValue, Node, Pattern, RawText, Text, either, maybe, row
 from toolfmt.formats.grammar.schemas import KINDS, Arguments, NotConstrained, Schema, Schemas, same
 from toolfmt.formats.grammar.string_patterns import in_class, string_pattern
 from toolfmt.formats.values.schema_types import Types, type_of, typed
-
-if TYPE_CHECKING:
-    from toolfmt.formats.engines.tagged import Tagged
 
 _SAMPLES = {
     "string": "s", "integer": 1, "number": 1.5, "boolean": True, "null": None, "array": [1], "object": {"a": 1},
