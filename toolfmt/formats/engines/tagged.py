@@ -8,18 +8,17 @@ arrives; one that may still turn out to be a number, a word or a JSON text is he
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
-from toolfmt.formats.engines.frame import NAME, Frame, close_frame, follows, read_name
+from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_announced
 from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
 from toolfmt.formats.engines.tag_attributes import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
-from toolfmt.formats.engines.tag_checks import check_tags, unread
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan, literals
 from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.schema_types import STRING, Types
@@ -30,6 +29,7 @@ _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
 _NEWLINES = ("\n", "\r\n")
 _LINE_ENDS = literals(*_NEWLINES)
+_WORD = re.compile(r"\w")
 _QUOTED_KEY = re.compile(r"""["'](.+)["']""")
 _MOST_UNDECLARED = 400
 """The first value of a tool that is not declared is closed within so many characters."""
@@ -77,7 +77,7 @@ class Tagged(Frame):
     write_value: TextWriter = TEXT_BY_TYPE
 
     def __post_init__(self) -> None:
-        check_tags(self)
+        _check_tags(self)
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Tagged(Frame):
         """What is passed over around a call."""
         around = (self.before_name, self.after_call, *self.enclosing)
         return tuple(
-            dict.fromkeys((*self.skipped, *(piece for text in around for piece in unread(text, self.skipped))))
+            dict.fromkeys((*self.skipped, *(piece for text in around for piece in _unread(text, self.skipped))))
         )
 
     @cached_property
@@ -411,6 +411,86 @@ def _agreed(declared: Types, stated: Types) -> Types:
     if declared is None or stated is None:
         return stated if declared is None else declared
     return declared & stated or declared
+
+
+# --- parameters
+
+
+def _check_tags(engine: Tagged) -> None:
+    """Raises `ValueError`, which names the parameter to blame, for parameters that no reader could tell apart.
+
+    What only some values cannot be carried in is not refused here: the writer refuses those.
+    """
+    check_filled(engine, "cdata", "type_tag", "json_arguments", "skipped", "alone")
+    _check_there(engine)
+    for parameter, marker in (("opener", engine.opener), ("closer", engine.closer)):
+        if marker != marker.lstrip():
+            raise ValueError(f"{parameter}: {marker!r:.80} starts with whitespace, which is not part of a marker")
+    if engine.value_newline not in ("", "\n"):
+        raise ValueError(f"value_newline: must be one newline or empty, not {engine.value_newline!r:.80}")
+    if engine.between.strip():
+        raise ValueError(f"between: {engine.between!r:.80} is more than whitespace; move the rest into a tag")
+    tags = engine.tags
+    ends = {"key_opener": tags.key_opener, "call_closer": tags.call_closer, "closer": engine.closer}
+    closes_value = engine.value_closer.strip()
+    for parameter, marker in ends.items():
+        longer = parameter == "key_opener" and marker != closes_value and closes_value.startswith(marker)
+        if marker and _overlap(marker, closes_value) and not longer:  # the longer of two marks is the one that is met
+            raise ValueError(f"value_closer: {engine.value_closer!r:.80} cannot be distinguished from {parameter}")
+    for parameter in ("call_closer", "closer"):
+        if ends[parameter] and _overlap(ends[parameter], tags.key_opener):
+            raise ValueError(f"{parameter}: {ends[parameter]!r:.80} cannot be distinguished from key_opener")
+    if engine.name_opener and engine.name_opener == engine.opener:
+        raise ValueError(f"name_opener: {engine.name_opener!r:.80} is the same as opener")
+    if not engine.name_closer and not engine.between:
+        for parameter, marker in ends.items():
+            if _WORD.match(marker):
+                raise ValueError(f"{parameter}: nothing separates a name from {marker!r:.80} after it")
+    _check_around(engine)
+
+
+def _check_there(engine: Tagged) -> None:
+    """Markers without which nothing can be read."""
+    for parameter in ("key_opener", "key_closer", "value_closer"):
+        if not getattr(engine, parameter).strip():
+            raise ValueError(f"{parameter}: keys and values need markers that are more than whitespace")
+    if not engine.opener and not engine.name_opener:
+        raise ValueError("name_opener: no marker starts a call")
+    if not engine.call_closer and not engine.closer and not engine.also_closers:
+        raise ValueError("call_closer: no marker ends a call")
+    for parameter, quote, marker in (
+        ("name_opener", engine.name_header.quote, engine.name_opener),
+        ("key_opener", engine.key_header.quote, engine.key_opener),
+    ):
+        if quote and not marker.endswith(quote):
+            raise ValueError(f"{parameter}: {marker!r:.80} must end with the quote that starts its header")
+
+
+def _check_around(engine: Tagged) -> None:
+    """What stands around calls has to be read, too."""
+    if (engine.before_name.strip() or engine.after_call.strip()) and not engine.opener:
+        raise ValueError("before_name: a call without a call block has only its own markers around it")
+    if engine.after_call.strip() and not engine.call_closer:
+        raise ValueError("after_call: a call without an end marker ends with the call block")
+    frame = (engine.opener, engine.closer, *engine.also, *engine.also_closers, *engine.skipped)
+    if not _made_of(engine.between_calls, frame):
+        raise ValueError(
+            f"between_calls: {engine.between_calls!r:.80} has more than whitespace, markers and skipped text"
+        )
+
+
+def _made_of(text: str, pieces: Iterable[str]) -> bool:
+    found = "|".join(re.escape(piece) for piece in sorted(pieces, key=len, reverse=True) if piece)
+    return re.fullmatch(rf"(?:\s|{found})*", text) is not None if found else not text.strip()
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+def _unread(text: str, skipped: tuple[str, ...]) -> tuple[str, ...]:
+    """What of a text around calls is neither blanks nor among what is passed over: the pieces between blanks."""
+    return tuple(piece for piece in text.split() if not _made_of(piece, skipped))
 
 
 INVOKE_TAGS = Tagged(
