@@ -29,10 +29,11 @@ from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.frame import Frame
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.known import KNOWN
-from toolfmt.formats.registry import _forget, _others, know_others, others_as_text
+from toolfmt.formats.registry import OTHERS, _forget
 from toolfmt.formats.response_template.reader import formats_declared
 from toolfmt.formats.response_template.writer import described
 from toolfmt.formats.serialization.decoder import _DEEPEST, _LONGEST_MARKER, _MOST_VALUES, LONGEST_TEXT
+from toolfmt.formats.serialization.registration import know_others, others_as_text
 from toolfmt.formats.serialization.schema import ROLES
 from toolfmt.model.jobs import new_worker, shared_worker
 from toolfmt.model.sandbox.pool import Job, Worker
@@ -288,8 +289,8 @@ def test_what_is_handed_over_is_text() -> None:
         know_others([("of a plug-in that is not here", "")])
         assert formats() == tuple(sorted(KNOWN, key=lambda format: format.name))
     finally:
-        _others.handed = None
-        _others.know()
+        OTHERS.handed = None
+        OTHERS.know()
 
 
 # --- plug-ins
@@ -416,7 +417,7 @@ def test_a_plug_in_cannot_take_a_name_that_a_program_registered(brackets: toolfm
     with pytest.MonkeyPatch.context() as patched, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         patched.setattr(plugins, "entry_points", lambda group: [Point()])
-        patched.setattr(registry._others, "plugged", None)
+        patched.setattr(registry.OTHERS, "plugged", None)
         assert get("brackets") is brackets
         assert formats().count(brackets) == 1
     assert [(one.category, str(one.message)) for one in caught] == [

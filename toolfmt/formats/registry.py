@@ -1,8 +1,8 @@
 """All formats, by name, alias and model type: toolfmt's own, those of plug-ins, those that a program registered.
 
 The one list that names toolfmt's own is in `toolfmt.formats.known`. Plug-ins are asked for when a list of all formats
-is first wanted, or a name that is none of toolfmt's own. Another process is told what is known here by
-`others_as_text`, and knows it by `know_others`.
+is first wanted, or a name that is none of toolfmt's own. `serialization/registration.py` adds formats, which it needs
+as data for other processes.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ import difflib
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 
-from toolfmt.errors import BadFormat, UnknownFormat
+from toolfmt.errors import UnknownFormat
 from toolfmt.formats.format import DERIVED, ToolCallFormat
 
 _LONGEST = 60
 """Characters of an unknown name that are told; what is longer resembles no name."""
-
-_BY_PLUG_IN = "a format that is code needs a package with an entry point in the group toolfmt.formats"
 
 
 @dataclass
@@ -39,7 +37,7 @@ class _Others:
         self.changes += 1
 
 
-_others = _Others()
+OTHERS = _Others()
 
 
 @cache
@@ -51,34 +49,34 @@ def _own() -> tuple[ToolCallFormat, ...]:
 
 def formats() -> tuple[ToolCallFormat, ...]:
     """Return every format that is known now, in the order of names."""
-    others = _known_others()
+    others = known_others()
     return tuple(sorted((*_own(), *others), key=lambda format: format.name)) if others else _own()
 
 
 def changes() -> int:
     """A number that is another one when other formats are known: what is made of all of them is made anew then."""
-    _known_others()
-    return _others.changes
+    known_others()
+    return OTHERS.changes
 
 
-def _known_others() -> tuple[ToolCallFormat, ...]:
+def known_others() -> tuple[ToolCallFormat, ...]:
     """The formats that are not toolfmt's own; plug-ins are asked the first time."""
-    with _others.lock:
-        if _others.plugged is None:
+    with OTHERS.lock:
+        if OTHERS.plugged is None:
             # Imported here: who only reads one of toolfmt's own formats needs none of it.
             from toolfmt.formats.plugins import plugged_in
 
-            _others.plugged = ()  # a plug-in may ask for formats while it is loaded
-            for format in plugged_in(_fault):
-                if format not in _others.known:
-                    _others.know(*_others.known, format)
-            _others.plugged = _others.known
-        return _others.known
+            OTHERS.plugged = ()  # a plug-in may ask for formats while it is loaded
+            for format in plugged_in(name_clash):
+                if format not in OTHERS.known:
+                    OTHERS.know(*OTHERS.known, format)
+            OTHERS.plugged = OTHERS.known
+        return OTHERS.known
 
 
-def _fault(format: ToolCallFormat) -> str:
+def name_clash(format: ToolCallFormat) -> str:
     """Why a format cannot be known beside those that are: another one has one of its names; "" where it can."""
-    taken = _names((*_own(), *_others.known))
+    taken = _names((*_own(), *OTHERS.known))
     for name in (format.name, *format.aliases):
         other = taken.get(_plain(name))
         if other is not None and other != format:
@@ -87,84 +85,9 @@ def _fault(format: ToolCallFormat) -> str:
     return ""
 
 
-def register(format: ToolCallFormat) -> None:
-    """Make a format known to `get`, `formats`, inspection, inference, and the runtimes loaded afterwards.
-
-    This applies to this process and to those that toolfmt starts for it, which get the format as data. Registering an
-    equal format again does nothing. A package can provide a format that only code can express with an entry point
-    (group `toolfmt.formats`).
-
-    Args:
-        format: The format.
-
-    Raises:
-        ValueError: Another format has one of its names (the message names both), or it has the name of derived formats.
-        TypeError: It is not a format.
-        BadFormat: It cannot be expressed as data, or it does not parse what it writes.
-    """
-    from toolfmt.formats.serialization.format_data import check_stored
-
-    if not isinstance(format, ToolCallFormat):
-        raise TypeError(f"register() takes a ToolCallFormat, not a value of type {type(format).__name__}")
-    if format.name == DERIVED:
-        raise ValueError(
-            f"{DERIVED!r} is the name of every derived format; give this one its own name: "
-            'dataclasses.replace(format, name="…")'
-        )
-    with _others.lock:
-        if format in formats():
-            return
-        if fault := _fault(format):
-            raise ValueError(f"{fault}; give it another name")
-        try:
-            check_stored(format)
-        except BadFormat as unstored:
-            raise BadFormat(f"{unstored}; {_BY_PLUG_IN}") from None
-        _others.know(*_others.known, format)
-
-
 def _forget(name: str) -> None:
     """For tests: the registered format of this name is not known any more."""
-    _others.know(*(format for format in _others.known if format.name != name))
-
-
-def others_as_text() -> tuple[tuple[str, str], ...]:
-    """What is known here beside toolfmt's own formats, for another process: names, each with the format as text, which
-    is empty where only code can say it: the other process may have such a one of the same plug-in."""
-    return _texts(changes())
-
-
-@lru_cache(maxsize=1)
-def _texts(_: int) -> tuple[tuple[str, str], ...]:
-    return tuple((format.name, _text(format)) for format in _others.known)
-
-
-def _text(format: ToolCallFormat) -> str:
-    from toolfmt.formats.serialization.format_data import check_stored
-
-    try:
-        return check_stored(format)
-    except BadFormat:
-        return ""
-
-
-def know_others(handed: Iterable[tuple[str, str]]) -> None:
-    """Know exactly what another process knows, which has said so by `others_as_text`."""
-    handed = tuple(handed)
-    with _others.lock:
-        _known_others()
-        if handed == _others.handed:
-            return
-        here = {format.name: format for format in _others.plugged or ()}
-        taken = [_read(name, text) if text else here.get(name) for name, text in handed]
-        _others.know(*(format for format in taken if format is not None))
-        _others.handed = handed
-
-
-def _read(name: str, text: str) -> ToolCallFormat:
-    from toolfmt.formats.serialization.format_data import from_text
-
-    return from_text(text, name)
+    OTHERS.know(*(format for format in OTHERS.known if format.name != name))
 
 
 def _names(formats: Iterable[ToolCallFormat]) -> dict[str, ToolCallFormat]:
@@ -209,7 +132,7 @@ def get(name: str) -> ToolCallFormat:
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a format must be a str, not {type(name).__name__}")
-    found = _own_names().get(_plain(name)) or _names(_known_others()).get(_plain(name))
+    found = _own_names().get(_plain(name)) or _names(known_others()).get(_plain(name))
     if found is None:
         shown = repr(name) if len(name) <= _LONGEST else f"{name[:_LONGEST]!r}… ({len(name):,} characters)"
         raise UnknownFormat(f"no tool-call format is named {shown}; {_hint(name)}`toolfmt formats` lists them")

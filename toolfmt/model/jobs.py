@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 from toolfmt._util.typed_json import UnreadableJson
 from toolfmt.errors import LimitHit, NotHeld, ToolfmtError
 from toolfmt.formats.format import DERIVED
-from toolfmt.formats.registry import has_variant, know_others, others_as_text
+from toolfmt.formats.registry import has_variant
+from toolfmt.formats.serialization.registration import know_others, others_as_text
 from toolfmt.inspect.checks import ALL_OUTCOMES
 from toolfmt.inspect.derive_model import DerivationResult, derive_files
 from toolfmt.inspect.fix.verification import FixCheck, judged

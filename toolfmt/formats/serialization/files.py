@@ -7,9 +7,10 @@ from pathlib import Path
 
 from toolfmt.errors import BadFormat
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.registry import formats, get, register
+from toolfmt.formats.registry import formats, get
 from toolfmt.formats.serialization.decoder import LONGEST_TEXT
 from toolfmt.formats.serialization.format_data import from_text
+from toolfmt.formats.serialization.registration import register
 
 _MOST_BYTES = 4 * LONGEST_TEXT
 """A character has four bytes in UTF-8 at most; a device such as /dev/zero never ends."""
