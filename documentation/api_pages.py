@@ -23,7 +23,7 @@ _BY_USE = {
         *("load", "Model", "Prompt", "Parser", "parse", "parse_many", "Message", "ToolCall"),
         *("Event", "Content", "Reasoning", "ToolCallStart", "ToolCallArguments", "ToolCallEnd", "ToolCallRejected"),
         *("merge", "WholeCalls", "Conversation", "ToolRegistry", "run", "grammar", "Grammar", "write"),
-        *("get", "register", "ToolCallFormat", "format_from_file", "infer", "derive", "Derived"),
+        *("get", "register", "ToolCallFormat", "format_from_file", "format_to_dict", "infer", "derive", "Derived"),
         *("read_request", "ClientRequest", "taken_ids", "CallIds", "ToolfmtError"),
     ),
     "toolfmt.formats": (

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, register, write
     from toolfmt.formats.parse import parse, parse_many
     from toolfmt.formats.serialization.files import format_from_file
+    from toolfmt.formats.serialization.format_data import format_to_dict
     from toolfmt.grammars.grammar import Grammar, grammar
     from toolfmt.inspect.format.decision import infer
     from toolfmt.inspect.format.derive.derive import Derived
@@ -91,6 +92,7 @@ _HOMES = {
     "WholeCalls": "toolfmt.formats",
     "derive": "toolfmt.model.derive",
     "format_from_file": "toolfmt.formats.serialization.files",
+    "format_to_dict": "toolfmt.formats.serialization.format_data",
     "get": "toolfmt.formats",
     "grammar": "toolfmt.grammars.grammar",
     "infer": "toolfmt.inspect.format.decision",
@@ -142,6 +144,7 @@ __all__ = [
     "__version__",
     "derive",
     "format_from_file",
+    "format_to_dict",
     "get",
     "grammar",
     "infer",

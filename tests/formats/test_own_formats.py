@@ -94,7 +94,7 @@ def test_a_format_from_a_file_is_taken_wherever_a_format_is() -> None:
     assert toolfmt.Parser(format).format is format
     assert "⟦arg city⟧" in prose(format, TOOLS)
     assert "⟦/call⟧" in toolfmt.grammar(format, TOOLS, syntax="gbnf").text
-    assert format.to_dict() == json.loads(FILE.read_text("utf-8"))
+    assert toolfmt.format_to_dict(format) == json.loads(FILE.read_text("utf-8"))
     with pytest.raises(UnknownFormat):
         get("brackets")
 
@@ -283,7 +283,7 @@ def test_what_is_handed_over_is_text() -> None:
     try:
         know_others([(name, text)])
         read = get("brackets")
-        assert read.to_dict() == json.loads(text)
+        assert toolfmt.format_to_dict(read) == json.loads(text)
         know_others([(name, text)])
         assert get("brackets") is read
         know_others([("of a plug-in that is not here", "")])

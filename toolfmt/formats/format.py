@@ -6,10 +6,9 @@ names a format. How calls are read and written is the engine's; a format only gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from toolfmt.formats.engines.engine import Call, Engine, NameAtStart
 from toolfmt.formats.markers import Markers, markers_of
@@ -78,17 +77,6 @@ class ToolCallFormat:
     ignored_at_start: tuple[str, ...] = ()
     content_markers: tuple[tuple[str, str], ...] = ()
 
-    def __reduce__(self) -> tuple[Callable[..., ToolCallFormat], tuple[Any, ...]]:
-        """A format of toolfmt's own is pickled by its name, any other by its parts: it need not be registered where it
-        is loaded."""
-        from toolfmt.formats.known import KNOWN
-        from toolfmt.formats.registry import get
-
-        if any(self is format for format in KNOWN):
-            return get, (self.name,)
-        parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        return partial(ToolCallFormat, **parts), ()
-
     @cached_property
     def reasoning_read(self) -> tuple[tuple[str, str], ...]:
         """The reasoning blocks that are parsed. `reasoning` are those that the format's models are known to write."""
@@ -134,16 +122,6 @@ class ToolCallFormat:
         ):
             return True
         return any(literal in closer for closer in closers) and literal not in closers
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the format as JSON data, which `toolfmt.format_from_file` reads from a file.
-
-        Raises:
-            BadFormat: Only code can express the format.
-        """
-        from toolfmt.formats.serialization.format_data import as_data
-
-        return as_data(self)
 
     @property
     def writer(self) -> Engine:

@@ -7,11 +7,13 @@ as data for other processes.
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from functools import cache, partial
+from typing import Any
 
 from toolfmt.errors import UnknownFormat
 from toolfmt.formats.format import DERIVED, ToolCallFormat
@@ -137,6 +139,17 @@ def get(name: str) -> ToolCallFormat:
         shown = repr(name) if len(name) <= _LONGEST else f"{name[:_LONGEST]!r}… ({len(name):,} characters)"
         raise UnknownFormat(f"no tool-call format is named {shown}; {_hint(name)}`toolfmt formats` lists them")
     return found
+
+
+def _reduced(format: ToolCallFormat) -> tuple[Callable[..., ToolCallFormat], tuple[Any, ...]]:
+    """How a format is pickled: one of toolfmt's own by its name, any other by its members, so that it need not be
+    registered in the process that loads it."""
+    if any(format is own for own in _own()):
+        return get, (format.name,)
+    return partial(ToolCallFormat, **{part.name: getattr(format, part.name) for part in fields(format)}), ()
+
+
+copyreg.pickle(ToolCallFormat, _reduced)
 
 
 def has_variant(name: str, variant: str) -> bool:

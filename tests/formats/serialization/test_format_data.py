@@ -21,7 +21,7 @@ from toolfmt.errors import BadFormat
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.serialization.format_data import as_data, from_data, from_text, to_text
+from toolfmt.formats.serialization.format_data import format_to_dict, from_data, from_text, to_text
 from toolfmt.formats.serialization.safe_regex import NotTaken, check_pattern
 from toolfmt.messages.events import ToolCallStart, merge
 from toolfmt.testing.corpus import cases
@@ -79,7 +79,7 @@ def test_a_stored_format_reads_its_corpus_identically(format: ToolCallFormat) ->
 
 def test_what_is_not_written_has_its_default() -> None:
     assert from_data(PLAIN) == ToolCallFormat("mine", JsonObject(opener="<call>", closer="</call>"))
-    assert as_data(from_data(PLAIN)) == PLAIN
+    assert format_to_dict(from_data(PLAIN)) == PLAIN
 
 
 def test_a_format_is_written_as_a_person_would() -> None:
@@ -119,7 +119,7 @@ def test_a_list_that_is_too_long_for_one_line_takes_several() -> None:
         "  ]",
         "}",
     ]
-    assert json.loads(to_text(format)) == json.loads(json.dumps(as_data(format)))
+    assert json.loads(to_text(format)) == json.loads(json.dumps(format_to_dict(format)))
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Own(JsonObject):
 
 def test_what_is_code_is_not_stored() -> None:
     with pytest.raises(BadFormat) as raised:
-        as_data(replace(get("json"), name="own", engine=Own(opener="<x>", closer="</x>")))
+        format_to_dict(replace(get("json"), name="own", engine=Own(opener="<x>", closer="</x>")))
     assert str(raised.value) == (
         f"the format own cannot be stored as data: engine is {__name__}.Own, which is code; "
         "only objects of toolfmt itself can be stored"
@@ -444,7 +444,7 @@ def _places(data: Any) -> Iterator[tuple[Any, Any]]:
             yield from _places(data[key])
 
 
-GOOD = [as_data(format) for format in FORMATS]
+GOOD = [format_to_dict(format) for format in FORMATS]
 
 
 @settings(deadline=None, max_examples=depth.examples(300), suppress_health_check=list(HealthCheck))

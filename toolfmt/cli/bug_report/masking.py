@@ -75,12 +75,12 @@ def known_markers() -> frozenset[str]:
     """Return the markers of toolfmt's own formats, of calls and of reasoning."""
     from toolfmt.formats.known import KNOWN
     from toolfmt.formats.reasoning_markers import COMMON
-    from toolfmt.formats.serialization.format_data import as_data
+    from toolfmt.formats.serialization.format_data import format_to_dict
 
     found = {mark for pair in COMMON for mark in pair}
     for known in KNOWN:
         marks = known.markers
-        found |= {*marks.in_answers, *marks.ends, *_texts(as_data(known).get("engine"))}
+        found |= {*marks.in_answers, *marks.ends, *_texts(format_to_dict(known).get("engine"))}
     return frozenset(filter(_is_marker, map(str.strip, found)))
 
 

@@ -1,7 +1,7 @@
 """A format as data, and back: what a file holds and another process is handed. Data, never code.
 
-A format and what it is made of are dataclasses, whose fields are walked here: `as_data` writes those that differ from
-their defaults, `decoder.py` reads them by their annotations. What may stand in a field is told by the tables in
+A format and what it is made of are dataclasses, whose fields are walked here: `format_to_dict` writes those that differ
+from their defaults, `decoder.py` reads them by their annotations. What may stand in a field is told by the tables in
 `schema.py`. Whatever cannot be stored, or is no format, is a `BadFormat` that names the member.
 """
 
@@ -22,16 +22,20 @@ _UNNAMED = "the format"
 _LINE, _STEP = 110, "  "
 
 
-def as_data(format: ToolCallFormat) -> dict[str, Any]:
-    """A format as JSON-like data: its fields that differ from their defaults, its engine by kind.
+def format_to_dict(format: ToolCallFormat) -> dict[str, Any]:
+    """Return a format as JSON data, which `toolfmt.format_from_file` reads from a file.
 
-    Raises `BadFormat` for one that holds what only code can say: an engine or a function that toolfmt does not have.
+    Args:
+        format: The format. Members that have their default value are left out.
+
+    Raises:
+        BadFormat: Only code can express the format.
     """
     return {VERSION_MEMBER: VERSION, **_members(format, f"the format {format.name}", "")}
 
 
 def from_data(data: object, source: str = _UNNAMED) -> ToolCallFormat:
-    """The format that `as_data` made this of, or somebody by hand; members that are missing have their defaults.
+    """The format that `format_to_dict` made this of, or somebody by hand; members that are missing have their defaults.
 
     It has been tried: in each of its variants it reads back a call that it writes. Raises `BadFormat`, whose text
     begins with `source` and names the member.
@@ -41,8 +45,8 @@ def from_data(data: object, source: str = _UNNAMED) -> ToolCallFormat:
 
 def to_text(format: ToolCallFormat) -> str:
     """A format as the text of a file: JSON, a line a member, where signs that cannot be seen are escaped. Raises as
-    `as_data` does."""
-    text = _laid_out(as_data(format), "")
+    `format_to_dict` does."""
+    text = _laid_out(format_to_dict(format), "")
     return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text) + "\n"
 
 
