@@ -167,7 +167,6 @@ def nested(draw: st.DrawFn) -> Engine:
     return _made(
         NestedTags,
         sign=sign,
-        item=draw(st.sampled_from(["item", "li"])),
         opener=opener,
         closer=closer,
         call_opener=call,

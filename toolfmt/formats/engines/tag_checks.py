@@ -20,7 +20,7 @@ _NEWLINES = ("", "\n")
 
 def check_tags(engine: Tagged) -> None:
     """Raises `ValueError`, which names the parameter to blame."""
-    check_filled(engine, "cdata", "type_tag", "json_arguments", "skipped", "alone")
+    check_filled(engine, "cdata", "type_tag", "json_arguments", "skipped")
     _check_there(engine)
     for parameter, marker in (("opener", engine.opener), ("closer", engine.closer)):
         if marker != marker.lstrip():
