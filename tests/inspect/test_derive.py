@@ -206,28 +206,6 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             identity=IdThenName("<|name|>", "call{number:05d}"),
         ),
     ),
-    "an id after the arguments": (
-        template("<|req|>{{ f.name }}<|with|>" + JSON + "\n<|ref|>{{ c.id }}<|/req|>"),
-        NamedJson(
-            call_opener="<|req|>",
-            separator="<|with|>",
-            call_closer="<|/req|>",
-            id_marker="\n<|ref|>",
-            id="call{number:05d}",
-        ),
-    ),
-    "an id after a fence around the arguments": (
-        template("<c>{{ f.name }}<args>```json\n" + JSON + "\n```<id>{{ c.id }}</c>", between="\n"),
-        NamedJson(
-            call_opener="<c>",
-            separator="<args>",
-            fence=("```json\n", "\n```"),
-            call_closer="</c>",
-            between="\n",
-            id_marker="<id>",
-            id="call{number:05d}",
-        ),
-    ),
     "an id made of the name": (
         template("<|call|>functions.{{ f.name }}:{{ loop.index0 }}<|args|>" + JSON + "<|end|>"),
         NamedJson(call_opener="<|call|>", separator="<|args|>", call_closer="<|end|>", identity=INDEXED),
@@ -604,13 +582,9 @@ REJECTED = {
         template('["{{ f.name }}", ' + JSON + "]", '<act>{"calls": [', ", ", "]}</act>"),
         "name and arguments do not lie side by side in the call's JSON",
     ),
-    "an unclosed id after the arguments": (
-        template("<c>{{ f.name }}<a>" + JSON + "<id>{{ c.id }}", between="\n"),
-        "an id follows the arguments of a call, and nothing closes it",
-    ),
-    "an id after the arguments without a marker": (
-        template("<c>{{ f.name }}<a>" + JSON + " {{ c.id }}</c>"),
-        "no marker separates a call's arguments from its id",
+    "an id after the arguments": (
+        template("<c>{{ f.name }}<a>" + JSON + "<id>{{ c.id }}</c>"),
+        "an id follows the arguments of a call",
     ),
     "the name written twice": (
         template("<{{ f.name }}>" + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</{{ f.name }}>"),

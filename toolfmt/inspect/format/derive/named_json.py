@@ -20,7 +20,6 @@ from toolfmt.inspect.format.derive.surroundings import Surroundings
 from toolfmt.inspect.format.derive.text_cuts import (
     common_end,
     common_start,
-    leading_whitespace,
     markers,
     trailing_whitespace,
 )
@@ -57,8 +56,6 @@ class _Parts:
     after: str
     between: str | None
     header: _Header
-    id_marker: str = ""
-    """The text between the arguments and an id after them; empty without one."""
 
 
 def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[EngineCandidate]:
@@ -90,15 +87,10 @@ def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[EngineC
             call_closer=shape.each_close.strip() if parts.between is not None else "".join(closes),
             name_at_start=at_start,
             between=between,
-            inside=(trailing_whitespace(shape.outer), leading_whitespace(shape.outer_close))
-            if outer and outer_closes
-            else ("", ""),
             style=_style(rendered),
-            id_marker=parts.id_marker,
-            id=_ID_FORM if parts.id_marker else "",
         )
-        id_form = _ID_FORM if parts.id_marker else _id_form(parts.header)
-        yield EngineCandidate("name, then JSON", engine, tuple(outer_closes[1:] if outer else outer_closes), id_form)
+        further = tuple(outer_closes[1:] if outer else outer_closes)
+        yield EngineCandidate("name, then JSON", engine, further, _id_form(parts.header))
 
 
 def _openers(each: str, whole: str, *, divided: bool) -> list[tuple[str, str]]:
@@ -137,27 +129,9 @@ def _parts(rendered: Rendered) -> _Parts:
         at, closing = head.find("```"), _FENCE.match(after)
         fence = (head[at:], closing[0] if closing else "")
         head, after = head[:at], after[len(fence[1]) :]
-    between, marker = _between(rendered, fence[1]), ""
-    if header.form == "name":
-        marker, after = _id_after(one, after)
-        other, between = _id_after(rendered.two, between) if rendered.two and between is not None else (marker, between)
-        if other != marker:
-            raise NotDerivable("an id follows the arguments of two calls, but not those of one", near=2)
-    return _Parts(one.text[: header.begin], head, fence, after, between, header, marker)
-
-
-def _id_after(seen: RenderedCalls, after: str) -> tuple[str, str]:
-    """Return the text between the arguments of the first call and an id after them, and the text after that."""
-    id = seen.ids[0] if seen.ids else ""
-    at = after.find(id, 0, _FAR_AFTER) if id else -1
-    if at < 0:
-        return "", after
-    marker, rest = after[:at], after[at + len(id) :]
-    if not marker.strip():
-        raise NotDerivable("no marker separates a call's arguments from its id", near=2)
-    if not markers(rest):
-        raise NotDerivable("an id follows the arguments of a call, and nothing closes it", near=2)
-    return marker, rest
+    if header.form == "name" and one.ids and one.ids[0] in after[:_FAR_AFTER]:
+        raise NotDerivable("an id follows the arguments of a call", near=2)
+    return _Parts(one.text[: header.begin], head, fence, after, _between(rendered, fence[1]), header)
 
 
 def _between(rendered: Rendered, fence: str) -> str | None:
