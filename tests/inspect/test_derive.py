@@ -17,7 +17,7 @@ from toolfmt.formats.engines.call_headers import INDEXED, IdThenName, NameThenId
 from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.engines.nested_tags import NestedTags
-from toolfmt.formats.engines.tag_attributes import QUOTED, Attributes
+from toolfmt.formats.engines.tag_attributes import PLAIN, QUOTED, Attributes
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import Engine, ToolCallFormat
 from toolfmt.formats.reasoning_markers import COMMON, THINK
@@ -699,13 +699,11 @@ def test_the_end_of_a_turn_closes_no_call() -> None:
     assert format.ignored_markers == ("<|im_end|>",)
 
 
-def test_an_attribute_may_count_from_nought() -> None:
-    source = template(
-        '<use name="{{ f.name }}" at="{{ loop.index0 }}">' + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</use>"
-    )
+def test_a_constant_attribute_belongs_to_the_tag_of_the_name() -> None:
+    source = template('<use name="{{ f.name }}" kind="tool">' + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</use>")
     engine = first(source).engine
     assert isinstance(engine, Tagged)
-    assert engine.name_header == Attributes(index_attribute="at", first_index=0)
+    assert (engine.name_header, engine.name_closer) == (PLAIN, '" kind="tool">')
 
 
 def test_candidates_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ _KEY_HEADERS = (
     QUOTED,
     STRING_ATTRIBUTE,
     Attributes(type_attribute="type", string="String", other_types=_TYPES),
-    Attributes(index_attribute="i", first_index=0, constant_attributes=(("x", "y z"),)),
+    Attributes(index_attribute="i"),
     EscapedAttributes(type_attribute="kind", string="text", other_types=("json",)),
 )
 
