@@ -586,6 +586,10 @@ REJECTED = {
         template("<c>{{ f.name }}<a>" + JSON + "<id>{{ c.id }}</c>"),
         "an id follows the arguments of a call",
     ),
+    "an id made of the name alone": (
+        template("<|call|>{{ f.name }}:{{ loop.index0 }}<|args|>" + JSON + "<|end|>"),
+        "an id contains the name of a call, and 'functions.' does not precede it",
+    ),
     "the name written twice": (
         template("<{{ f.name }}>" + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</{{ f.name }}>"),
         "it contains the name of a call more than once",

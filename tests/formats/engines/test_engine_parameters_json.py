@@ -21,7 +21,7 @@ from node_matching import allows
 import toolfmt
 from toolfmt.errors import CannotConstrain, CannotWrite
 from toolfmt.formats import Parser, ToolCallFormat
-from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
+from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, NameThenId
 from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import Call, Engine
@@ -168,7 +168,7 @@ def _keyed(draw: st.DrawFn) -> KeyedObject:
 
 
 _IDENTITIES: tuple[Identity, ...] = (
-    NAME_ONLY, INDEXED, Indexed("tools/", ":"), Indexed("", "@"), NameThenId("[ID]"),
+    NAME_ONLY, INDEXED, NameThenId("[ID]"),
     NameThenId(" #", id="call{number:03d}"), IdThenName("<|name|>", "call{number:05d}"), IdThenName(" | ", "{number}"),
     NameThenId("<id>", id="{name}:{number}"),
 )  # fmt: skip
@@ -335,8 +335,6 @@ _WRITTEN_FIRST = WrittenObject(('{"arguments": ', "arguments", ', "name": ', "na
         (lambda: IdThenName("#", ""), "id"),
         (lambda: IdThenName("#", "{number:099999999d}"), "id"),
         (lambda: IdThenName("#", "{number.__class__}"), "id"),
-        (lambda: Indexed(sign="#"), "sign"),
-        (lambda: Indexed(prefix=".f"), "prefix"),
         (lambda: JsonStyle(indent=10**9), "indent"),
         (lambda: JsonStyle(margin="x"), "margin"),
         (lambda: JsonStyle(comma=";"), "comma"),
@@ -505,10 +503,9 @@ def test_a_lead_may_begin_with_whitespace_after_a_short_start_marker(lead: str) 
 
 
 def test_a_name_may_contain_the_character_before_its_index() -> None:
-    for identity in (INDEXED, Indexed("", "@"), Indexed("x/", "::")):
-        for name in ("f", f"a{identity.sign}1", f"{identity.prefix}f"):
-            header = identity.write(name, 3)
-            assert identity.read(header, "") == (name, header)
+    for name in ("f", "a:1", "functions.f"):
+        header = INDEXED.write(name, 3)
+        assert INDEXED.read(header, "") == (name, header)
 
 
 def test_name_and_id_have_the_same_quotes() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
+from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, NameThenId
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import NameAtStart
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
@@ -31,6 +31,7 @@ _FAR_BEFORE, _FAR_AFTER = 80, 120
 """The maximum distance between the name of a call and its id."""
 _TAIL = 400
 _INDEX_LEAD = "functions."
+_OTHER_INDEX = f"an id contains the name of a call, and {_INDEX_LEAD!r} does not precede it"
 _ID_FORM = "call{number:05d}"
 
 
@@ -42,8 +43,6 @@ class _Header:
     end: int
     form: Literal["name", "indexed", "id first", "id after"]
     marker: str = ""
-    led: bool = True
-    """Whether `functions.` precedes an indexed name."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def _style(rendered: Rendered) -> JsonStyle:
 
 def _id_form(header: _Header) -> str:
     if header.form == "indexed":
-        return "functions.{name}:{number}" if header.led else "{name}:{number}"
+        return "functions.{name}:{number}"
     return PLAIN_ID if header.form == "name" else _ID_FORM
 
 
@@ -158,15 +157,18 @@ def _header(seen: RenderedCalls, name: str, number: int, begin: int) -> _Header:
     text = seen.text
     id = seen.ids[number] if seen.ids and seen.ids[number] in text else ""
     if id and name in id and name not in text.replace(id, ""):
+        if not id.startswith(_INDEX_LEAD):
+            raise NotDerivable(_OTHER_INDEX, near=2)
         spot = text.find(id, begin)
-        return _Header(spot, spot + len(id), "indexed", led=id.startswith(_INDEX_LEAD))
+        return _Header(spot, spot + len(id), "indexed")
     spot = text.find(name, begin)
     if spot < 0:
         raise NotDerivable("the name of a call does not precede its arguments")
     end = spot + len(name)
     if text.startswith(f":{number}", end):
-        led = text[:spot].endswith(_INDEX_LEAD)
-        return _Header(spot - len(_INDEX_LEAD) if led else spot, end + len(f":{number}"), "indexed", led=led)
+        if not text[:spot].endswith(_INDEX_LEAD):
+            raise NotDerivable(_OTHER_INDEX, near=2)
+        return _Header(spot - len(_INDEX_LEAD), end + len(f":{number}"), "indexed")
     at = text.find(id, begin) if id else -1
     if 0 <= at < spot and spot - at < _FAR_BEFORE:
         return _Header(at, end, "id first", text[at + len(id) : spot])
@@ -202,7 +204,7 @@ def _identity(header: _Header) -> Identity:
     if header.form == "name":
         return NAME_ONLY
     if header.form == "indexed":
-        return INDEXED if header.led else made(Indexed, prefix="")
+        return INDEXED
     if not header.marker.strip():
         raise NotDerivable("no marker separates a call's name from its id", near=2)
     if header.form == "id first":
