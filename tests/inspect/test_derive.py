@@ -18,7 +18,7 @@ from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.engines.nested_tags import NestedTags
-from toolfmt.formats.engines.tag_attributes import QUOTED, Attributes
+from toolfmt.formats.engines.tag_attributes import PLAIN, QUOTED, Attributes
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.reasoning_markers import COMMON, THINK
@@ -205,28 +205,6 @@ ENGINES: dict[str, tuple[str, Engine]] = {
             separator="<|args|>",
             call_closer="<|end|>",
             identity=IdThenName("<|name|>", "call{number:05d}"),
-        ),
-    ),
-    "an id after the arguments": (
-        template("<|req|>{{ f.name }}<|with|>" + JSON + "\n<|ref|>{{ c.id }}<|/req|>"),
-        NamedJson(
-            call_opener="<|req|>",
-            separator="<|with|>",
-            call_closer="<|/req|>",
-            id_marker="\n<|ref|>",
-            id="call{number:05d}",
-        ),
-    ),
-    "an id after a fence around the arguments": (
-        template("<c>{{ f.name }}<args>```json\n" + JSON + "\n```<id>{{ c.id }}</c>", between="\n"),
-        NamedJson(
-            call_opener="<c>",
-            separator="<args>",
-            fence=("```json\n", "\n```"),
-            call_closer="</c>",
-            between="\n",
-            id_marker="<id>",
-            id="call{number:05d}",
         ),
     ),
     "an id made of the name": (
@@ -605,13 +583,13 @@ REJECTED = {
         template('["{{ f.name }}", ' + JSON + "]", '<act>{"calls": [', ", ", "]}</act>"),
         "name and arguments do not lie side by side in the call's JSON",
     ),
-    "an unclosed id after the arguments": (
-        template("<c>{{ f.name }}<a>" + JSON + "<id>{{ c.id }}", between="\n"),
-        "an id follows the arguments of a call, and nothing closes it",
+    "an id after the arguments": (
+        template("<c>{{ f.name }}<a>" + JSON + "<id>{{ c.id }}</c>"),
+        "an id follows the arguments of a call",
     ),
-    "an id after the arguments without a marker": (
-        template("<c>{{ f.name }}<a>" + JSON + " {{ c.id }}</c>"),
-        "no marker separates a call's arguments from its id",
+    "an id made of the name alone": (
+        template("<|call|>{{ f.name }}:{{ loop.index0 }}<|args|>" + JSON + "<|end|>"),
+        "an id contains the name of a call, and 'functions.' does not precede it",
     ),
     "the name written twice": (
         template("<{{ f.name }}>" + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</{{ f.name }}>"),
@@ -726,13 +704,11 @@ def test_the_end_of_a_turn_closes_no_call() -> None:
     assert format.ignored_markers == ("<|im_end|>",)
 
 
-def test_an_attribute_may_count_from_nought() -> None:
-    source = template(
-        '<use name="{{ f.name }}" at="{{ loop.index0 }}">' + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</use>"
-    )
+def test_a_constant_attribute_belongs_to_the_tag_of_the_name() -> None:
+    source = template('<use name="{{ f.name }}" kind="tool">' + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</use>")
     engine = first(source).engine
     assert isinstance(engine, Tagged)
-    assert engine.name_header == Attributes(index_attribute="at", first_index=0)
+    assert (engine.name_header, engine.name_closer) == (PLAIN, '" kind="tool">')
 
 
 def test_candidates_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

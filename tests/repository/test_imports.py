@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "_util": {"errors"},
     "messages": {"_util", "errors"},
     "formats": {"_util", "errors", "messages"},
-    "grammars": {"errors", "formats", "messages"},
+    "grammars": {"_util", "errors", "formats", "messages"},
     "templates": {"_util", "errors", "messages"},
     "inspect": {"_util", "errors", "messages", "formats", "templates"},
     "render": {"_util", "errors", "messages", "formats", "templates", "inspect"},

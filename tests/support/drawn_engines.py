@@ -102,7 +102,7 @@ _KEY_HEADERS = (
     QUOTED,
     STRING_ATTRIBUTE,
     Attributes(type_attribute="type", string="String", other_types=_TYPES),
-    Attributes(index_attribute="i", first_index=0, constant_attributes=(("x", "y z"),)),
+    Attributes(index_attribute="i"),
     EscapedAttributes(type_attribute="kind", string="text", other_types=("json",)),
 )
 
@@ -168,7 +168,6 @@ def nested(draw: st.DrawFn) -> Engine:
     return _made(
         NestedTags,
         sign=sign,
-        item=draw(st.sampled_from(["item", "li"])),
         opener=opener,
         closer=closer,
         call_opener=call,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolfmt._util import regular_expressions
+from toolfmt._util.regular_expressions import CharacterClass, Group, Options, Repetition, parse
 from toolfmt.formats.grammar.nodes import EMPTY, Node, Repeated, Text, either, maybe, row
 
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "b": "\b"}
-_HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
-_UNSUPPORTED = ".^$"
+_UNSUPPORTED = frozenset(".^$*+?{")
 
 
 @dataclass(frozen=True)
@@ -25,99 +26,54 @@ class Characters(Node):
 
 def nodes_of(pattern: str) -> Node:
     """Return the expression as nodes of texts, sequences, alternatives, repetitions and `Characters`."""
-    reader = _Reader(pattern)
-    node = reader.alternatives()
-    if reader.at < len(pattern):
-        raise reader.unreadable()
-    return node
+    options, end = parse(pattern)
+    try:
+        if end < len(pattern):
+            raise _Unsupported
+        return _alternatives(options)
+    except _Unsupported:
+        raise ValueError(f"no expression that every syntax can say: {pattern!r}") from None
 
 
-class _Reader:
-    def __init__(self, pattern: str) -> None:
-        self.pattern, self.at = pattern, 0
+class _Unsupported(Exception):
+    """A part of the expression that `Pattern` does not define."""
 
-    def unreadable(self) -> ValueError:
-        return ValueError(f"no expression that every syntax can say: {self.pattern!r} at {self.at}")
 
-    def alternatives(self) -> Node:
-        parts = [self._sequence()]
-        while self._taken("|"):
-            parts.append(self._sequence())
-        return either(*parts)
+def _alternatives(options: Options) -> Node:
+    return either(*(row(*map(_node, option)) for option in options))
 
-    def _sequence(self) -> Node:
-        parts: list[Node] = []
-        while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
-            parts.append(self._repeated(self._one()))
-        return row(*parts)
 
-    def _one(self) -> Node:
-        if self._taken("("):
-            self._taken("?:")
-            inner = self.alternatives()
-            if not self._taken(")"):
-                raise self.unreadable()
-            return inner
-        if self._taken("["):
-            return self._class()
-        if self.pattern[self.at] in _UNSUPPORTED + "*+?{":
-            raise self.unreadable()
-        return Text(self._character())
+def _node(part: regular_expressions.Node) -> Node:
+    if isinstance(part, Repetition):
+        if part.stacked:
+            raise _Unsupported
+        node = _node(part.node)
+        return maybe(node) if part.quantifier == "?" else _times(node, part.least, part.most)
+    if isinstance(part, Group):
+        if part.kind not in ("", "?:") or not part.closed:
+            raise _Unsupported
+        return _alternatives(part.options)
+    if isinstance(part, CharacterClass):
+        if not part.closed:
+            raise _Unsupported
+        ranges = ((_character(first), _character(last or first)) for first, last in part.members())
+        return Characters(tuple(ranges), part.negated)
+    if part.source in _UNSUPPORTED:
+        raise _Unsupported
+    return Text(_character(part.source))
 
-    def _repeated(self, part: Node) -> Node:
-        if self._taken("*"):
-            return maybe(Repeated(part))
-        if self._taken("+"):
-            return Repeated(part)
-        if self._taken("?"):
-            return maybe(part)
-        if self._taken("{"):
-            return _times(part, *self._bounds())
-        return part
 
-    def _bounds(self) -> tuple[int, int | None]:
-        end = self.pattern.find("}", self.at)
-        least, comma, most = self.pattern[self.at : end].partition(",")
-        if end < 0 or not least.isdecimal() or (most and not most.isdecimal()):
-            raise self.unreadable()
-        self.at = end + 1
-        return int(least), int(most) if most else None if comma else int(least)
-
-    def _class(self) -> Node:
-        but, ranges = self._taken("^"), []
-        while not self._taken("]"):
-            first = last = self._character()
-            if self.pattern[self.at : self.at + 1] == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
-                self.at += 1
-                last = self._character()
-            ranges.append((first, last))
-        return Characters(tuple(ranges), but)
-
-    def _character(self) -> str:
-        character = self.pattern[self.at : self.at + 1]
-        if not character:
-            raise self.unreadable()
-        self.at += 1
-        return self._escaped() if character == "\\" else character
-
-    def _escaped(self) -> str:
-        character = self.pattern[self.at : self.at + 1]
-        self.at += 1
-        if (length := _HEXADECIMAL.get(character)) is not None:
-            digits = self.pattern[self.at : self.at + length]
-            self.at += length
-            return chr(int(digits, 16))
-        if character in _ESCAPED:
-            return _ESCAPED[character]
-        if not character or character.isalnum():
-            raise self.unreadable()
-        return character
-
-    def _taken(self, text: str) -> bool:
-        if self.pattern.startswith(text, self.at):
-            self.at += len(text)
-            return True
-        return False
+def _character(source: str) -> str:
+    if source[0] != "\\":
+        return source
+    escaped = source[1:]
+    if len(escaped) > 1:
+        return chr(int(escaped[1:], 16))
+    if escaped in _ESCAPED:
+        return _ESCAPED[escaped]
+    if not escaped or escaped.isalnum():
+        raise _Unsupported
+    return escaped
 
 
 def _times(part: Node, least: int, most: int | None) -> Node:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -22,7 +21,7 @@ from node_matching import allows
 import toolfmt
 from toolfmt.errors import CannotConstrain, CannotWrite
 from toolfmt.formats import Parser, ToolCallFormat
-from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
+from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, NameThenId
 from toolfmt.formats.engines.engine import Call, Engine
 from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
 from toolfmt.formats.engines.named_json import NamedJson
@@ -169,7 +168,7 @@ def _keyed(draw: st.DrawFn) -> KeyedObject:
 
 
 _IDENTITIES: tuple[Identity, ...] = (
-    NAME_ONLY, INDEXED, Indexed("tools/", ":"), Indexed("", "@"), NameThenId("[ID]"),
+    NAME_ONLY, INDEXED, NameThenId("[ID]"),
     NameThenId(" #", id="call{number:03d}"), IdThenName("<|name|>", "call{number:05d}"), IdThenName(" | ", "{number}"),
     NameThenId("<id>", id="{name}:{number}"),
 )  # fmt: skip
@@ -185,10 +184,6 @@ def _named(draw: st.DrawFn) -> NamedJson:
     between = draw(st.sampled_from(["", "\n", " ", ", ", "\n--\n"]))
     if not call_opener and not between:
         between = "\n"  # without this, the name would be in the brace of the previous call
-    id_options: dict[str, Any] = {}
-    if re.match(r"[^\w.:/$@+-]", call_closer) and draw(st.booleans()):  # without this, the id would continue
-        id_options["id_marker"] = draw(st.sampled_from(["<|ref|>", " #", "\n[id] ", " (ref) ", "->"]))
-        id_options["id"] = draw(st.sampled_from(["call{number:03d}", "{number}", "{name}:{number}", "q-x"]))
     return NamedJson(
         opener=opener,
         closer=closer,
@@ -211,12 +206,8 @@ def _named(draw: st.DrawFn) -> NamedJson:
             )
         ),
         identity=draw(st.sampled_from(_IDENTITIES)),
-        inside=draw(st.sampled_from([("", ""), ("\n", "\n"), ("[", "]"), ("begin\n", "\nend")]))
-        if opener
-        else ("", ""),
         between=between,
         style=draw(_STYLES),
-        **id_options,
     )
 
 
@@ -311,10 +302,6 @@ def test_the_grammar_allows_what_is_written(kind: str, data: st.DataObject) -> N
     assert not allows(rules, text + engine.write(calls[:1], lambda name, *path: None)[:-1]), (engine, text)
 
 
-def _with_id(marker: str, closer: str = "</c>", id: str = "call{number:02d}") -> NamedJson:
-    return NamedJson(call_opener="<c>", separator="<a>", call_closer=closer, id_marker=marker, id=id)
-
-
 _PYTHON = JsonStyle(python=True)
 _WRITTEN_FIRST = WrittenObject(('{"arguments": ', "arguments", ', "name": ', "name", "}"))
 
@@ -342,22 +329,12 @@ _WRITTEN_FIRST = WrittenObject(('{"arguments": ', "arguments", ', "name": ', "na
         (lambda: NamedJson(call_opener="<c>", separator=">", call_closer="}"), "call_closer"),
         (lambda: NamedJson(call_opener="<c>", separator="[ID][A]", identity=NameThenId("[ID]")), "separator"),
         (lambda: NamedJson(call_opener="<c>", separator="\n", style=JsonStyle(python=True)), "style"),
-        (lambda: _with_id("#", closer=""), "call_closer"),
-        (lambda: _with_id("#", closer="END"), "call_closer"),
-        (lambda: _with_id("}#"), "id_marker"),
-        (lambda: _with_id(", id"), "id_marker"),
-        (lambda: _with_id(" id:"), "id_marker"),
-        (lambda: _with_id(""), "id_marker"),
-        (lambda: _with_id("#", id=""), "id"),
-        (lambda: _with_id("#", id="a b"), "id"),
         (lambda: NameThenId(":"), "marker"),
         (lambda: IdThenName(" ", "{number}"), "marker"),
         (lambda: IdThenName("#", "a b"), "id"),
         (lambda: IdThenName("#", ""), "id"),
         (lambda: IdThenName("#", "{number:099999999d}"), "id"),
         (lambda: IdThenName("#", "{number.__class__}"), "id"),
-        (lambda: Indexed(sign="#"), "sign"),
-        (lambda: Indexed(prefix=".f"), "prefix"),
         (lambda: JsonStyle(indent=10**9), "indent"),
         (lambda: JsonStyle(margin="x"), "margin"),
         (lambda: JsonStyle(comma=";"), "comma"),
@@ -413,30 +390,6 @@ def test_members_of_a_familys_own_are_not_noted_and_those_of_others_are() -> Non
         other = text.replace(own, another)
         assert _read(format, [f"<c>{other}</c>"]).rejected
         assert len(toolfmt.parse(f"<c>{other}</c>", format).tool_calls) == 1
-
-
-@pytest.mark.parametrize(
-    ("suffix", "tolerated"),
-    [
-        ("<ref>q7f-2a</c>", set()),
-        ("\n<ref>\nq7\n</c>", set()),
-        ("</c>", {"missing_id"}),
-        ("<ref></c>", {"empty_id"}),
-        ("<ref>q7", {"missing_closer"}),
-    ],
-)
-def test_an_id_after_the_arguments_is_skipped(suffix: str, tolerated: set[str]) -> None:
-    format = _format(_with_id("<ref>"))
-    assert format.engine.write([("f", {}), ("g", {})], lambda name, *path: None) == (
-        "<c>f<a>{}<ref>call00</c><c>g<a>{}<ref>call01</c>"
-    )
-    parser = Parser(format)
-    events = [event for character in 'So:\n<c>f<a>{"a": "<ref>"}' + suffix for event in parser.feed(character)]
-    message = Message.from_events(events := [*events, *parser.finish()])
-    assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": "<ref>"}')]
-    assert (message.content or "").strip() == "So:" and not message.rejected
-    ends = [event for event in events if isinstance(event, toolfmt.ToolCallEnd)]
-    assert {name for end in ends for name in end.tolerated} == tolerated
 
 
 _PLAN = JsonObject(opener="<c>", closer="</c>", enclosing=('{"steps": [', "]}"), separator=", ")
@@ -550,10 +503,9 @@ def test_a_lead_may_begin_with_whitespace_after_a_short_start_marker(lead: str) 
 
 
 def test_a_name_may_contain_the_character_before_its_index() -> None:
-    for identity in (INDEXED, Indexed("", "@"), Indexed("x/", "::")):
-        for name in ("f", f"a{identity.sign}1", f"{identity.prefix}f"):
-            header = identity.write(name, 3)
-            assert identity.read(header, "") == (name, header)
+    for name in ("f", "a:1", "functions.f"):
+        header = INDEXED.write(name, 3)
+        assert INDEXED.read(header, "") == (name, header)
 
 
 def test_name_and_id_have_the_same_quotes() -> None:

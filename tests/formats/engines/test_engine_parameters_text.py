@@ -117,7 +117,6 @@ def test_a_writer_of_values_writes(writer: Any, text: str, written: str) -> None
         (TextBesideType(), None, "a", "7", "<b>"),
         (TextInMarks("<!", "!>"), None, "a", "<!7!>", "<!<b>!>"),
         (TextInMarks("<!", "!>"), frozenset({"string"}), "a", "7", "<!<b>!>"),
-        (TextInMarks("<!", "!>", "&"), frozenset({"string"}), "a", "7", "<b>"),
     ],
 )
 def test_a_writer_of_texts_writes(writer: Any, types: Any, of_text: str, of_literal: str, of_tag: str) -> None:
@@ -131,16 +130,13 @@ def test_attributes_are_written_in_order_and_read_in_any() -> None:
         string="Text",
         other_types=("JSON", "null"),
         index_attribute="index",
-        first_index=0,
-        constant_attributes=(("kind", "fixed"),),
-        also=("note",),
     )
-    assert header.write("k", "v", 3) == 'k" type="Text" index="3" kind="fixed"'
-    assert header.write("k", 1, 0) == 'k" type="JSON" index="0" kind="fixed"'
-    assert header.write("k", None, 0) == 'k" type="null" index="0" kind="fixed"'
-    assert header.read('k" kind="fixed" type="text"')[1] == frozenset({"string"})
+    assert header.write("k", "v", 3) == 'k" type="Text" index="4"'
+    assert header.write("k", 1, 0) == 'k" type="JSON" index="1"'
+    assert header.write("k", None, 0) == 'k" type="null" index="1"'
+    assert header.read('k" index="1" type="text"')[1] == frozenset({"string"})
     assert "string" not in (header.read('k" type="json"')[1] or {"string"})
-    assert header.fault('k" index="9" kind="fixed" note="x" type="JSON"') == ""
+    assert header.fault('k" index="9" type="JSON"') == ""
     assert header.fault('k" index="9" index="9"') == header.fault('k" type="JSON" type="Text"') == "other_attributes"
     assert header.fault('k" kind="other"') == header.fault('k" type="Other"') == "other_attributes"
     escaped = EscapedAttributes(index_attribute="at")
@@ -153,8 +149,6 @@ def test_attributes_are_written_in_order_and_read_in_any() -> None:
     [
         ("type_attribute", lambda: Attributes(type_attribute="a type")),
         ("index_attribute", lambda: Attributes(index_attribute="a=")),
-        ("constant_attributes", lambda: Attributes(constant_attributes=(("a b", "c"),))),
-        ("constant_attributes", lambda: Attributes(constant_attributes=(("a", 'c"'),))),
         ("other_types", lambda: Attributes(type_attribute="type", other_types=())),
         ("other_types", lambda: Attributes(type_attribute="type", string="True", other_types=("true",))),
         ("other_types", lambda: Attributes(type_attribute="type", other_types=("no word",))),
@@ -329,7 +323,7 @@ _WRITTEN = [
     (
         NestedTags(
             sign="§", opener="§<tool>", closer="§</tool>",
-            call_opener="<call:", name_closer=">", call_closer="</end>", item="li",
+            call_opener="<call:", name_closer=">", call_closer="</end>",
         ),
         "§<tool>\n§<call:f>§<a>x y§</a>§<b>-1§</b>§</end>\n§<call:g>§</end>\n§</tool>",
     ),
@@ -414,8 +408,6 @@ def test_ambiguous_tags_are_rejected(parameter: str, changed: dict[str, Any]) ->
     [
         ("sign", ""),
         ("sign", " §"),
-        ("item", "a b"),
-        ("item", ""),
         ("call_opener", "call "),
         ("call_opener", "<a>"),
         ("name_closer", '"'),

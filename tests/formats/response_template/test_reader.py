@@ -263,6 +263,7 @@ def test_a_pattern_that_never_ends_for_others_ends_here(pattern: str) -> None:
         (r"\d{2}-", "1-23-", (2, 5, {})),
         (r"a+?b*$", "caabb", (1, 5, {})),
         (r"x{", "ax{", (1, 3, {})),
+        (r"xa{1000}", "xa{1000}x" + "a" * 1001, (8, 1009, {})),
         (r"(?:a|ab)c", "abc", (0, 3, {})),
         (r"y", "x", None),
     ],

@@ -34,10 +34,10 @@ class Identity(Protocol):
         """The header of the call with this number."""
 
 
-def check_word(marker: str, id: str, parameter: str = "marker") -> None:
-    """Raises `ValueError` where the marker before a word, which is called so, or the form of an id makes no word."""
+def _check_word(marker: str, id: str) -> None:
+    """Raises `ValueError` where the marker before a word, or the form of an id makes no word."""
     if not marker.strip() or _NAMELIKE.fullmatch(marker.strip()):
-        raise ValueError(f"{parameter} is {marker!r:.80}, which cannot be distinguished from part of the name")
+        raise ValueError(f"marker is {marker!r:.80}, which cannot be distinguished from part of the name")
     check_id_form(id, "id")
     if id and not _WORD.fullmatch(made_id(id, "f", 1)):
         raise ValueError(f"id is {id!r:.80}, which is not a single word of a header")
@@ -66,7 +66,7 @@ class NameThenId:
     always = False
 
     def __post_init__(self) -> None:
-        check_word(self.marker, self.id)
+        _check_word(self.marker, self.id)
 
     def read(self, first: str, second: str) -> tuple[str, str | None]:
         return first, second or None
@@ -84,7 +84,7 @@ class IdThenName:
     always = True
 
     def __post_init__(self) -> None:
-        check_word(self.marker, self.id)
+        _check_word(self.marker, self.id)
         if not self.id:
             raise ValueError("id is empty, but an id is required before the marker")
 
@@ -97,30 +97,21 @@ class IdThenName:
 
 @dataclass(frozen=True)
 class Indexed:
-    """`functions.NAME:3` is the id as a whole; the number counts the calls of the conversation. `prefix` and `sign` are
-    what stands before the name and before the number; names may hold either."""
+    """`functions.NAME:3` is the id as a whole; the number counts the calls of the conversation. Names may hold either
+    delimiter."""
 
-    prefix: str = "functions."
-    sign: str = ":"
     marker = ""
     always = True
 
-    def __post_init__(self) -> None:
-        for parameter, text in (("prefix", self.prefix), ("sign", self.sign)):
-            if not _NAMELIKE.fullmatch(text) or (parameter == "sign" and (not text or text[-1].isdigit())):
-                raise ValueError(f"{parameter} is {text!r:.80}, which is not valid in a header")
-        if self.prefix and not re.match(r"[\w$@]", self.prefix):
-            raise ValueError(f"prefix is {self.prefix!r:.80}, which cannot start a header")
-
     def read(self, first: str, second: str) -> tuple[str, str | None]:
-        rest = first.removeprefix(self.prefix)
-        name, sign, number = rest.rpartition(self.sign)
-        if sign and _NUMBER.fullmatch(number):
+        rest = first.removeprefix("functions.")
+        name, colon, number = rest.rpartition(":")
+        if colon and _NUMBER.fullmatch(number):
             return name, first
         return ("", first) if rest.isdecimal() else (rest, None)
 
     def write(self, name: str, at: int) -> str:
-        return f"{self.prefix}{name}{self.sign}{at}"
+        return f"functions.{name}:{at}"
 
 
 NAME_ONLY = NameOnly()

@@ -22,6 +22,8 @@ from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Sca
 from toolfmt.formats.values.value_reader import TooLong
 
 _WORD = re.compile(r"[a-z_]*")
+_WORDS = ("analysis", "commentary", "final", "json", "code")
+"""Channels and types that a header may contain."""
 _BLANKS = re.compile(r"[ \t\r\n\u00a0\u202f]*")
 
 
@@ -29,8 +31,8 @@ _BLANKS = re.compile(r"[ \t\r\n\u00a0\u202f]*")
 class Channels(Frame):
     """How a family addresses a message to a tool.
 
-    The openers stand before the recipient, whose name may begin with `namespace`; `marks` and the `words` for channels
-    and types may stand in the header, and `message` ends it: where that is empty, the opener of the body does. `others`
+    The openers stand before the recipient, whose name may begin with `namespace`; `marks`, channels and types may stand
+    in the header, and `message` ends it: where that is empty, the opener of the body does. `others`
     are recipients that are no tools. The writer puts `header` before the recipient, `channel` behind it, and `between`
     between two messages. With `body`, the calls stand in the notation of that engine, else the body is the JSON object
     of the arguments. Where an answer usually begins with a name, the prompt has written the opener.
@@ -38,7 +40,6 @@ class Channels(Frame):
 
     header: str
     message: str
-    words: tuple[str, ...] = ("analysis", "commentary", "final", "json", "code")
     namespace: str = ""
     marks: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
@@ -107,7 +108,7 @@ class Channels(Frame):
             if mark in ends:
                 scan.rewind(scan.position - (0 if self.message else len(mark)))
                 break
-            if not mark and (yield from scan.take_while(_WORD)) not in self.words:
+            if not mark and (yield from scan.take_while(_WORD)) not in _WORDS:
                 yield from scan.expect(*ends, *self.marks)
                 raise Malformed
         if recipient in self.others:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.engine import Call, TypesOf
@@ -26,12 +26,10 @@ _FLAG = re.compile(r"[\w.-]*")
 
 @dataclass(frozen=True, kw_only=True)
 class Flags(Frame):
-    """The keys of name and arguments, and the signs of the notation: `{NAME => "f", ARGUMENTS => {--key "value"}}`."""
+    """Calls such as `{tool => "f", args => {--key "value"}}`."""
 
-    name_key: str = "tool"
-    arguments_key: str = "args"
-    arrow: str = "=>"
-    flag: str = "--"
+    name_key: ClassVar[str] = "tool"
+    arguments_key: ClassVar[str] = "args"
 
     @cached_property
     def _json(self) -> JsonObject:
@@ -45,9 +43,9 @@ class Flags(Frame):
         return "\n".join(f"{self.opener}\n{self._written(*call)}\n{self.closer}" for call in calls)
 
     def _written(self, name: str, arguments: Mapping[str, Any]) -> str:
-        flags = [f"  {self.flag}{key} {json.dumps(value, ensure_ascii=False)}\n" for key, value in arguments.items()]
+        flags = [f"  --{key} {json.dumps(value, ensure_ascii=False)}\n" for key, value in arguments.items()]
         lines = "".join(("\n", *flags)) if flags else ""
-        return f"{{{self.name_key} {self.arrow} {quoted(name)}, {self.arguments_key} {self.arrow} {{{lines}}}}}"
+        return f"{{{self.name_key} => {quoted(name)}, {self.arguments_key} => {{{lines}}}}}"
 
     # --- reading
 
@@ -77,7 +75,7 @@ class Flags(Frame):
         yield from scan.skip_spaces()
         yield from scan.expect(key)
         yield from scan.skip_spaces()
-        yield from scan.expect(self.arrow)
+        yield from scan.expect("=>")
         yield from scan.skip_spaces()
 
     def _arguments(self, scan: Scan, calls: Calls, name: str) -> Reading[None]:
@@ -104,7 +102,7 @@ class Flags(Frame):
 
     def _flag(self, scan: Scan) -> Reading[str]:
         """A key behind the sign of a flag; a colon or a sign of equality may part it from its value."""
-        yield from scan.expect(self.flag)
+        yield from scan.expect("--")
         key = yield from scan.take_while(_FLAG, LONGEST_WORD)
         if not key:
             yield from scan.need()

@@ -1,7 +1,7 @@
 """The named JSON engine: a name, a separator, a JSON object of arguments.
 
-What stands around the name differs: a frame around all calls, an opener of each call, an id before the name, behind it,
-made of it or behind the arguments. The arguments are read as the JSON object engine reads them.
+What stands around the name differs: a frame around all calls, an opener of each call, an id before the name, behind it
+or made of it. The arguments are read as the JSON object engine reads them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from toolfmt.formats.engines.call_builder import Calls, Committed
-from toolfmt.formats.engines.call_headers import NAME_ONLY, Identity, check_word
+from toolfmt.formats.engines.call_headers import NAME_ONLY, Identity
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME_SIGNS, Frame, check_markers, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments, read_behind
 from toolfmt.formats.engines.json_object import PROSE, read_fence
 from toolfmt.formats.scanner.lookahead import FAR, TooFar, ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan, literals
-from toolfmt.formats.values.call_id_template import made_id
 from toolfmt.formats.values.json_layout import AS_DUMPED, JsonStyle
 
 _FENCE = "```"
@@ -38,10 +37,8 @@ class NamedJson(Frame):
 
     `call_opener` and `call_closer` stand around each call, `lead` before its header, `separator` behind that, `fence`
     around the arguments, which are spelt in a `style`; `also_lead` and `also_separators` are other spellings that are
-    read. `id_marker` stands behind the arguments and before an id in the form `id`, where the family writes it there:
-    the call has been told by then, so that this id is passed over. `opener` and `closer` frame all calls, where the
-    family does that; `inside` is what stands next to them, `between` what stands between two calls. Raises `ValueError`
-    for markers that cannot be told from what they mark.
+    read. `opener` and `closer` frame all calls, where the family does that; `between` is what stands between two calls.
+    Raises `ValueError` for markers that cannot be told from what they mark.
     """
 
     call_opener: str = ""
@@ -52,16 +49,13 @@ class NamedJson(Frame):
     also_lead: str = ""
     fence: tuple[str, str] = ("", "")
     identity: Identity = NAME_ONLY
-    inside: tuple[str, str] = ("", "")
     between: str = ""
     style: JsonStyle = AS_DUMPED
-    id_marker: str = ""
-    id: str = ""
 
     def __post_init__(self) -> None:
         check_markers(
-            openers={"separator": self.separator, "fence": self.fence[0], "inside": self.inside[0]},
-            closers={"call_closer": self.call_closer, "fence": self.fence[1], "inside": self.inside[1]},
+            openers={"separator": self.separator, "fence": self.fence[0]},
+            closers={"call_closer": self.call_closer, "fence": self.fence[1]},
         )
         marker = self.identity.marker.strip()
         if marker and self.separator.strip().startswith(marker):
@@ -72,19 +66,6 @@ class NamedJson(Frame):
             )
         if self.style.python:
             raise ValueError("style is Python's, but the arguments are JSON")
-        self._check_id()
-
-    def _check_id(self) -> None:
-        """Raises `ValueError` where an id behind the arguments cannot be told from what stands around it."""
-        if not self.id_marker and not self.id:
-            return
-        check_word(self.id_marker, self.id, "id_marker")
-        if not self.id:
-            raise ValueError("id is empty, but an id is required after id_marker")
-        if self.id_marker.strip().startswith(("}", ",")):
-            raise ValueError(f"id_marker is {self.id_marker!r:.80}, which may also continue an object")
-        if not self.call_closer.strip() or _GLUED.match(self.call_closer)[0]:  # type: ignore[index]  # it may be empty
-            raise ValueError(f"call_closer is {self.call_closer!r:.80}, which may also continue the id before it")
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -105,17 +86,12 @@ class NamedJson(Frame):
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         written = self.between.join(self._call(name, arguments, at) for at, (name, arguments) in enumerate(calls))
-        return self.opener + self.inside[0] + written + self.inside[1] + self.closer
+        return self.opener + written + self.closer
 
     def _call(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
         text = self.style(dict(arguments))
         header = self.lead + self.identity.write(name, at) + self.separator
-        id = self.written_id(name, at)
-        return self.call_opener + header + self.fence[0] + text + self.fence[1] + id + self.call_closer
-
-    def written_id(self, name: str, at: int) -> str:
-        """The id behind the arguments of a call, with its marker."""
-        return self.id_marker + made_id(self.id, name, at) if self.id_marker else ""
+        return self.call_opener + header + self.fence[0] + text + self.fence[1] + self.call_closer
 
     # --- reading
 
@@ -123,23 +99,14 @@ class NamedJson(Frame):
         framed = bool(opener) and opener in (self.opener, *self.also)
         if not framed and (self.opener if opener else self.name_at_start == "tolerated"):
             calls.tolerate("missing_opener")
-        if framed:
-            yield from self._next_to_frame(scan, calls, 0)
-            if self.call_opener and not (yield from follows(scan, self.call_opener)):
-                calls.tolerate("missing_opener")
+        if framed and self.call_opener and not (yield from follows(scan, self.call_opener)):
+            calls.tolerate("missing_opener")
         while True:
             yield from self._read_call(scan, calls, opener)
             if not (yield from self._another(scan, calls, framed)):
                 break
-        if framed:
-            yield from self._next_to_frame(scan, calls, 1)
         if framed or self.opener:
             yield from close_frame(scan, calls, opener if framed else "", *super().closers)
-
-    def _next_to_frame(self, scan: Scan, calls: Calls, side: int) -> Reading[None]:
-        mark = self.inside[side].strip()
-        if mark and not (yield from follows(scan, mark)):
-            calls.tolerate("missing_closer" if side else "missing_opener")
 
     def _another(self, scan: Scan, calls: Calls, framed: bool) -> Reading[bool]:
         """Whether another call of the frame, or right behind one that is closed, stands here; what opens it is read."""
@@ -207,20 +174,8 @@ class NamedJson(Frame):
                 calls.tolerate("missing_closer")
         elif self._fence:
             calls.tolerate("missing_fence")
-        yield from self._id_behind(scan, calls)
         if self.call_closer.strip():
             yield from close_frame(scan, calls, "opened", self.call_closer.strip())
-
-    def _id_behind(self, scan: Scan, calls: Calls) -> Reading[None]:
-        """The id behind the arguments, where the family writes one: the call has been told without it."""
-        if not self.id_marker:
-            return
-        if not (yield from follows(scan, self.id_marker.strip())):
-            calls.tolerate("missing_id")
-            return
-        yield from scan.skip_spaces()
-        if not (yield from read_name(scan)):
-            calls.tolerate("empty_id")
 
     @cached_property
     def _fence(self) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from toolfmt.formats.engines.call_builder import Calls
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
@@ -119,7 +119,7 @@ class _Leaf(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class NestedTags(Frame):
-    """The sign before every tag, and the tag of a list's items. `opener` and `closer` hold the sign too.
+    """The sign before every tag. `opener` and `closer` hold the sign too.
 
     `call_opener` and `name_closer` stand around the name of the tool, `call_closer` is the closing tag of a call; the
     sign stands before the first and the last. Without `opener` a call has no frame but these.
@@ -128,8 +128,9 @@ class NestedTags(Frame):
     tag.
     """
 
+    item: ClassVar[str] = "item"
+    """The tag of a list's items."""
     sign: str
-    item: str = "item"
     call_opener: str = '<invoke name="'
     name_closer: str = '">'
     call_closer: str = "</invoke>"
@@ -138,8 +139,6 @@ class NestedTags(Frame):
         check_filled(self)
         if not self.sign.strip() or self.sign != self.sign.strip():
             raise ValueError(f"sign: {self.sign!r:.80} does not distinguish tags from the text between them")
-        if not self.item or not _TAG.fullmatch(self.item):
-            raise ValueError(f"item: {self.item!r:.80} is not a valid tag name")
         if not _OPENS.fullmatch(self.call_opener):
             raise ValueError(f"call_opener: a call must start with a tag, not {self.call_opener!r:.80}")
         if not self.name_closer.endswith(">") or self.name_closer[0] not in "\"'> /":

@@ -42,7 +42,7 @@ _APART = ("", *" \t\r\n</-")
 
 @dataclass(frozen=True)
 class Tags:
-    """The tags of a family, as far as a raw value has to know them; `alone` are tokens that no value holds."""
+    """The tags of a family, as far as a raw value has to know them."""
 
     key_opener: str
     key_closer: str
@@ -54,7 +54,6 @@ class Tags:
     openers: tuple[str, ...]
     closers: tuple[str, ...]
     skipped: tuple[str, ...]
-    alone: tuple[str, ...]
     lines: bool
     """Whether the family writes tags on lines of their own."""
     header: Header
@@ -77,7 +76,7 @@ class Tags:
     @cached_property
     def structure(self) -> tuple[str, ...]:
         """What a value stops at besides its closer."""
-        marks = {self.key_opener, self.plain_opener, *self.ends, *self.openers, *self.alone, self.name_opener} - {""}
+        marks = {self.key_opener, self.plain_opener, *self.ends, *self.openers, self.name_opener} - {""}
         if self.value_opener:
             marks.add(self.key_closer)
         # Where a value's closer begins with such a mark, a line end before it may be the value's own.
@@ -344,8 +343,6 @@ class RawValue(Value):
             return (yield from self._frame_closer(mark, begin)), stop
         if mark in tags.openers:
             return "", stop + (yield from self._frame_opener(begin))
-        if mark in tags.alone:
-            self._wrong(begin)
         yield from self._remains(mark, begin)
         return "", stop
 
@@ -565,7 +562,7 @@ class RawValue(Value):
         following = yield from self.scan.peek()
         if not following or following in blanks:
             return True
-        behind = (*self.tags.openers, *self.tags.alone)
+        behind = self.tags.openers
         return bool(behind and (yield from self.scan.literal(literals(*behind))))
 
     def _ends_here(self, mark: str, begin: int, here: int, ends: bool) -> str:

@@ -18,7 +18,6 @@ _ATTRIBUTES = re.compile(r"""(?:\s+[\w:.-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))*\s*/
 _ATTRIBUTE = re.compile(r"""\s([\w:.-]+)=("[^"]*"|'[^']*'|[^\s"'{}]+)""")
 _WORD_ALONE = re.compile(r"(?:.*\s)?[\w:.-]+\s*")
 _ATTRIBUTE_NAME = re.compile(r"[\w:.-]+")
-_IN_QUOTES = re.compile(r'[^"\n]*')
 DAMAGED = "damaged_attribute"
 NOT_STRING = frozenset({"number", "integer", "boolean", "object", "array", "null"})
 
@@ -62,30 +61,19 @@ class Attributes:
 
     `type_attribute` tells whether the value's text is the string that it is (where its own value is `string`) or JSON
     (any other word: one of `other_types`, the name of the value's type where there are several). `index_attribute`
-    counts the calls, or the arguments of one, from `first_index` on. `constant_attributes` are pairs of a name and a
-    value that is always the same. They are written in this order, and read in any. `also` are names of others that the
-    family writes now and then.
+    counts the calls, or the arguments of one, from 1 on. They are written in this order, and read in any.
     """
 
     type_attribute: str = ""
     string: str = "true"
     other_types: tuple[str, ...] = ("false",)
     index_attribute: str = ""
-    first_index: int = 1
-    constant_attributes: tuple[tuple[str, str], ...] = ()
-    also: tuple[str, ...] = ()
     quote: ClassVar[str] = '"'
 
     def __post_init__(self) -> None:
-        for parameter, words in (
-            ("type_attribute", [self.type_attribute] * bool(self.type_attribute)),
-            ("index_attribute", [self.index_attribute] * bool(self.index_attribute)),
-            ("constant_attributes", [name for name, _ in self.constant_attributes]),
-        ):
-            if not all(map(_ATTRIBUTE_NAME.fullmatch, words)):
-                raise ValueError(f"{parameter}: invalid attribute name in {words!r:.80}")
-        if not all(_IN_QUOTES.fullmatch(value) for _, value in self.constant_attributes):
-            raise ValueError("constant_attributes: a value contains a quote or a line break")
+        for parameter, name in (("type_attribute", self.type_attribute), ("index_attribute", self.index_attribute)):
+            if name and not _ATTRIBUTE_NAME.fullmatch(name):
+                raise ValueError(f"{parameter}: invalid attribute name {name!r:.80}")
         words = [word.lower() for word in (self.string, *self.other_types)]
         if self.type_attribute and (not self.other_types or words.count(self.string.lower()) > 1):
             raise ValueError(f"other_types: {self.other_types!r:.80} must differ from {self.string!r:.80}")
@@ -120,13 +108,12 @@ class Attributes:
         """Whether the family writes this attribute so."""
         if word == self.type_attribute:
             return value.strip("\"'").lower() in {known.lower() for known in (*self.other_types, self.string)}
-        return word in (self.index_attribute, *self.also) or (word, value.strip("\"'")) in self.constant_attributes
+        return word == self.index_attribute
 
     def write(self, text: str, value: Any, at: int) -> str:
         attributes = [(self.type_attribute, self._type_of(value))] if self.type_attribute else []
         if self.index_attribute:
-            attributes.append((self.index_attribute, str(self.first_index + at)))
-        attributes += self.constant_attributes
+            attributes.append((self.index_attribute, str(at + 1)))
         return f'{text}"' + "".join(f' {name}="{word}"' for name, word in attributes)
 
     def _type_of(self, value: Any) -> str:

@@ -44,8 +44,7 @@ class Tagged(Frame):
     `value_newline` is what stands between value and tags and belongs to neither (one newline, or nothing). The headers
     tell how name and key are written in their tags. `cdata` are the marks of a value in which nothing is a tag,
     `type_tag` the tag of the type between key and value, `json_arguments` that of all arguments as one JSON object.
-    `skipped` may stand around a call and says nothing, as does what the writer puts there; `alone` are control tokens
-    that no value holds.
+    `skipped` may stand around a call and says nothing, as does what the writer puts there.
 
     The writer puts `between` between tags, `between_calls` between calls, `enclosing` inside a frame that holds all
     calls (where it is empty each call has a frame of its own), `before_name` and `after_call` around a call;
@@ -68,7 +67,6 @@ class Tagged(Frame):
     type_tag: tuple[str, str] | tuple[()] = ()
     json_arguments: tuple[str, str] | tuple[()] = ()
     skipped: tuple[str, ...] = ()
-    alone: tuple[str, ...] = ()
     between: str = "\n"
     between_calls: str = "\n"
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -116,7 +114,6 @@ class Tagged(Frame):
             openers=super().openers,
             closers=super().closers,
             skipped=self._skipped,
-            alone=self.alone,
             lines=bool(self.value_newline) or "\n" in self.between,
             header=self.key_header,
         )
@@ -421,7 +418,7 @@ def _check_tags(engine: Tagged) -> None:
 
     What only some values cannot be carried in is not refused here: the writer refuses those.
     """
-    check_filled(engine, "cdata", "type_tag", "json_arguments", "skipped", "alone")
+    check_filled(engine, "cdata", "type_tag", "json_arguments", "skipped")
     _check_there(engine)
     for parameter, marker in (("opener", engine.opener), ("closer", engine.closer)):
         if marker != marker.lstrip():

@@ -85,11 +85,9 @@ def _named_json(engine: NamedJson, constraint: Constraint) -> Node:
         header = row(engine.lead, numbered(partial(engine.identity.write, tool.name)), engine.separator)
         spelt = json_arguments(tool, shape, spelling_of_style(engine.style))
         arguments = row(engine.fence[0], spelt, engine.fence[1])
-        id = numbered(partial(engine.written_id, tool.name))
-        return row(engine.call_opener, header, arguments, id, engine.call_closer)
+        return row(engine.call_opener, header, arguments, engine.call_closer)
 
-    inside = constraint.calls(constraint.any_call(call), engine.between)
-    return row(engine.opener, engine.inside[0], inside, engine.inside[1], engine.closer)
+    return row(engine.opener, constraint.calls(constraint.any_call(call), engine.between), engine.closer)
 
 
 @grammar_of.register(Channels)

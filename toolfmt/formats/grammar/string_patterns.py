@@ -7,13 +7,13 @@ every dialect of grammars means alike, from `^` to `$`; anything else is refused
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from toolfmt._util.regular_expressions import CharacterClass, Group, Node, Repetition, parse
 from toolfmt.formats.grammar.schemas import NotConstrained
 
 _CLASSES = {"d": "0-9", "w": "A-Za-z0-9_"}
 _SIGNS = frozenset("\\^$.|?*+()[]{}/-")
-_REPEATED = re.compile(r"[*+?]|\{[0-9]+(?:,[0-9]*)?\}")
 _MOST_REPEATED = 1000
 
 
@@ -26,107 +26,87 @@ def string_pattern(pattern: str, may_stand: Callable[[str], bool]) -> str:
 
 
 class _Reading:
-    """One pattern, read from left to right."""
+    """One pattern, written out from left to right."""
 
     def __init__(self, pattern: str, may_stand: Callable[[str], bool]) -> None:
-        self.pattern, self.text, self.at, self.may_stand = pattern, pattern[1:-1], 0, may_stand
+        self.pattern, self.may_stand = pattern, may_stand
 
     def refuse(self, what: str) -> NotConstrained:
         return NotConstrained(f"the pattern {self.pattern!r} is not supported: {what}")
 
     def whole(self) -> str:
-        read = self._either(inside=False)
-        if self.at < len(self.text):
+        text = self.pattern[1:-1]
+        options, end = parse(text)
+        read = self._row(options[0])
+        if len(options) > 1:
+            raise self.refuse("its anchors apply to only one of its alternatives")
+        if end < len(text):
             raise self.refuse("a closing parenthesis has no opening one")
         return read
 
-    def _either(self, inside: bool) -> str:
-        parts = [self._row()]
-        while self._peek() == "|":
-            if not inside:
-                raise self.refuse("its anchors apply to only one of its alternatives")
-            self.at += 1
-            parts.append(self._row())
-        return "|".join(parts)
+    def _row(self, nodes: Iterable[Node]) -> str:
+        read = ""
+        for node in nodes:
+            read += self._node(node)
+        return read
 
-    def _row(self) -> str:
-        read = []
-        while self._peek() not in ("", "|", ")"):
-            atom = self._atom()
-            repeated = _REPEATED.match(self.text, self.at)
-            if repeated:
-                self.at = repeated.end()
-                if any(int(count) > _MOST_REPEATED for count in re.findall("[0-9]+", repeated[0])):
-                    raise self.refuse(f"it repeats something more than {_MOST_REPEATED} times")
-                if self._peek() in ("?", "+", "*", "{"):
-                    raise self.refuse("a repetition is repeated")
-                atom += repeated[0]
-            read.append(atom)
-        return "".join(read)
-
-    def _peek(self) -> str:
-        return self.text[self.at : self.at + 1]
-
-    def _take(self) -> str:
-        self.at += 1
-        return self.text[self.at - 1 : self.at]
-
-    def _atom(self) -> str:
-        sign = self._take()
-        if sign == "(":
-            if self.text.startswith("?:", self.at):
-                self.at += 2
-            elif self._peek() == "?":
+    def _node(self, node: Node) -> str:
+        if isinstance(node, Repetition):
+            read = self._node(node.node)
+            if max(node.least, node.most or 0) > _MOST_REPEATED:
+                raise self.refuse(f"it repeats something more than {_MOST_REPEATED} times")
+            if node.stacked:
+                raise self.refuse("a repetition is repeated")
+            return read + node.quantifier
+        if isinstance(node, Group):
+            if node.kind not in ("", "?:"):
                 raise self.refuse("it contains an unsupported kind of group")
-            inner = self._either(inside=True)
-            if self._take() != ")":
+            inner = "|".join([self._row(option) for option in node.options])
+            if not node.closed:
                 raise self.refuse("a parenthesis is not closed")
             return f"({inner})"
-        if sign == "[":
-            return self._class()
-        if sign == "\\":
-            escaped = self._take()
-            if escaped in _CLASSES:
-                return f"[{self._allowed_class(_CLASSES[escaped])}]"
-            if escaped not in _SIGNS or not escaped:
-                raise self.refuse(f"it contains \\{escaped}")
-            sign = escaped
-        elif sign in "^$.?*+{}]":
-            raise self.refuse(f"it contains {sign}")
-        return self._character(sign)
+        if isinstance(node, CharacterClass):
+            return self._class(node)
+        if node.source[0] != "\\" and node.source in "^$.?*+{}]":
+            raise self.refuse(f"it contains {node.source}")
+        if node.source[1:] in _CLASSES:
+            return f"[{self._allowed_class(_CLASSES[node.source[1:]])}]"
+        return self._character(self._unescaped(node.source))
+
+    def _unescaped(self, source: str) -> str:
+        if source[0] == "\\" and (not source[1:] or source[1:] not in _SIGNS):
+            raise self.refuse(f"it contains {source[:2]}")
+        return source[-1]
 
     def _character(self, sign: str) -> str:
         if not self.may_stand(sign):
             raise self.refuse(f"{sign!r} has a special meaning in strings of the format")
         return f"\\{sign}" if sign in _SIGNS else sign
 
-    def _class(self) -> str:
-        if self._peek() == "^":
+    def _class(self, node: CharacterClass) -> str:
+        if node.negated:
             raise self.refuse("it contains a negated character class")
+        if node.source[1:2] == "]":
+            raise self.refuse("a character class is empty")
         read = ""
-        while (sign := self._take()) != "]":
-            if not sign or sign == "[":
+        for first, last in node.members():
+            if first == "[":
                 raise self.refuse("a character class is not closed or contains another one")
-            if sign == "\\":
-                sign = self._take()
-                if sign in _CLASSES:
-                    read += self._allowed_class(_CLASSES[sign])
-                    continue
-                if sign not in _SIGNS or not sign:
-                    raise self.refuse(f"it contains \\{sign}")
-            if self._peek() == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
-                self.at += 1
-                last = self._take()
-                if last == "\\" or sign > last:
-                    raise self.refuse("a character class has an invalid range")
-                for code in range(ord(sign), ord(last) + 1):
-                    self._character(chr(code))
-                read += f"{in_class(sign)}-{in_class(last)}"
-            else:
+            if first[1:] in _CLASSES:
+                read += self._allowed_class(_CLASSES[first[1:]])
+                continue
+            sign = self._unescaped(first)
+            if not last:
                 self._character(sign)
                 read += in_class(sign)
-        if not read:
-            raise self.refuse("a character class is empty")
+                continue
+            if last[0] == "\\" or sign > last:
+                raise self.refuse("a character class has an invalid range")
+            for code in range(ord(sign), ord(last) + 1):
+                self._character(chr(code))
+            read += f"{in_class(sign)}-{in_class(last)}"
+        if not node.closed:
+            raise self.refuse("a character class is not closed or contains another one")
         return f"[{read}]"
 
     def _allowed_class(self, members: str) -> str:

@@ -9,17 +9,17 @@ texts that toolfmt itself wrote, and counts its steps.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from toolfmt._util import regular_expressions
+from toolfmt._util.regular_expressions import CharacterClass, Options, Repetition, parse
 
 _MOST_SIGNS = 2000
 _MOST_STEPS = 1_000_000
 _MOST_NODES = 100
 _DEEPEST = 20
-_CLASSES = frozenset("sSwWdD")
-_CONTROLS = {"n": "\n", "t": "\t", "r": "\r"}
-_QUANTIFIER = re.compile(r"([*+?]|\{\d{1,3}(?:,\d{0,3})?\})([?]?)")
 
 
 class Unreadable(Exception):
@@ -80,30 +80,26 @@ def read_pattern(source: str) -> Pattern:
     """The pattern that a regular expression is; raises `Unreadable`."""
     if len(source) > _MOST_SIGNS:
         raise Unreadable(f"a pattern of {len(source)} characters")
-    reader = _Reader(source)
-    options = reader.options(0)
-    if reader.at < len(source):
-        raise Unreadable(f"the character {source[reader.at]!r} in {source[:80]!r}")
+    parsed, end = parse(source)
+    options = _Reader(source).options(parsed, 0)
+    if end < len(source):
+        raise Unreadable(f"the character {source[end]!r} in {source[:80]!r}")
     return options[0] if len(options) == 1 else (Group(options),)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Reader:
     source: str
-    at: int = 0
 
-    def options(self, depth: int) -> tuple[Pattern, ...]:
+    def options(self, options: Options, depth: int) -> tuple[Pattern, ...]:
         if depth > _DEEPEST:
             raise Unreadable("groups that are nested too deeply")
-        options = [self._sequence(depth)]
-        while self._takes("|"):
-            options.append(self._sequence(depth))
-        return tuple(options)
+        return tuple(self._sequence(option, depth) for option in options)
 
-    def _sequence(self, depth: int) -> Pattern:
+    def _sequence(self, parts: Iterable[regular_expressions.Node], depth: int) -> Pattern:
         nodes: list[Node] = []
-        while self.at < len(self.source) and self.source[self.at] not in "|)":
-            node = self._quantified(self._atom(depth))
+        for part in parts:
+            node = self._node(part, depth)
             if isinstance(node, Text) and nodes and isinstance(nodes[-1], Text):
                 node = Text(nodes.pop().text + node.text)  # type: ignore[union-attr]  # just seen to be one
             nodes.append(node)
@@ -111,81 +107,46 @@ class _Reader:
                 raise Unreadable(f"a pattern of more than {_MOST_NODES} parts")
         return tuple(nodes)
 
-    def _atom(self, depth: int) -> Node:
-        sign = self.source[self.at]
-        if sign == "(":
-            return self._group(depth)
-        if sign == "[":
-            return self._class()
-        self.at += 1
-        if sign == "\\":
-            return self._escape()
-        if sign == ".":
-            return _one_of(r"[\s\S]")
-        if sign == "$":
+    def _node(self, part: regular_expressions.Node, depth: int) -> Node:
+        if isinstance(part, Repetition):
+            return self._repeated(self._node(part.node, depth), part)
+        if isinstance(part, regular_expressions.Group):
+            return self._group(part, depth)
+        if isinstance(part, CharacterClass):
+            if not part.closed:
+                raise self._unreadable("an unclosed character class")
+            return _one_of(part.source)
+        if part.source in ("$", r"\Z"):
             return End()
-        if sign in "^*+?":
-            raise Unreadable(f"the character {sign!r} in {self.source[:80]!r}")
-        return Text(sign)
+        if part.is_class:
+            return _one_of(r"[\s\S]" if part.source == "." else part.source)
+        if not part.literal:
+            is_escape = part.source[0] == "\\"
+            raise self._unreadable(part.source[:2] if is_escape else f"the character {part.source!r}")
+        return Text(part.literal)
 
-    def _escape(self) -> Node:
-        sign = self.source[self.at : self.at + 1]
-        self.at += 1
-        if sign in _CLASSES and sign:
-            return _one_of("\\" + sign)
-        if sign == "Z":
-            return End()
-        if not sign or (sign.isalnum() and sign not in _CONTROLS):
-            raise Unreadable(f"\\{sign} in {self.source[:80]!r}")
-        return Text(_CONTROLS.get(sign, sign))
+    def _group(self, part: regular_expressions.Group, depth: int) -> Node:
+        if part.kind == "?":
+            raise self._unreadable("an unsupported kind of group")
+        options = self.options(part.options, depth + 1)
+        if not part.closed:
+            raise self._unreadable("an unclosed group")
+        if part.kind in ("?=", "?!", "?<=", "?<!"):
+            return Look(options, part.kind[1] == "<", part.kind[-1] == "=")
+        return Group(options, part.kind[3:-1])
 
-    def _class(self) -> Node:
-        found = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]").match(self.source, self.at)
-        if found is None:
-            raise Unreadable(f"an unclosed character class in {self.source[:80]!r}")
-        self.at = found.end()
-        return _one_of(found[0])
-
-    def _group(self, depth: int) -> Node:
-        opening = re.compile(r"\((?:\?(?:P<(\w+)>|:|=|!|<=|<!))?").match(self.source, self.at)
-        if opening is None or self.source.startswith("?", opening.end()):
-            raise Unreadable(f"an unsupported kind of group in {self.source[:80]!r}")
-        self.at = opening.end()
-        options = self.options(depth + 1)
-        if not self._takes(")"):
-            raise Unreadable(f"an unclosed group in {self.source[:80]!r}")
-        kind = opening[0][2:]
-        if kind in ("=", "!", "<=", "<!"):
-            return Look(options, kind[0] == "<", kind[-1] == "=")
-        return Group(options, opening[1] or "")
-
-    def _quantified(self, node: Node) -> Node:
-        found = _QUANTIFIER.match(self.source, self.at)
-        if found is None:
-            return node
-        self.at = found.end()
-        if found[1] == "?" and isinstance(node, (Text, Group)):
+    def _repeated(self, node: Node, part: Repetition) -> Node:
+        if part.quantifier == "?" and isinstance(node, (Text, Group)):
             options = node.options if isinstance(node, Group) else ((node,),)
-            return Group(((), *options) if found[2] else (*options, ()), node.name if isinstance(node, Group) else "")
+            return Group(((), *options) if part.lazy else (*options, ()), node.name if isinstance(node, Group) else "")
         if isinstance(node, Text):
             node = _one_of(re.escape(node.text))
         if not isinstance(node, Run):
-            raise Unreadable(f"{found[0]!r} after more than one character in {self.source[:80]!r}")
-        least, most = _bounds(found[1])
-        return Run(node.of, least, most, bool(found[2]))
+            raise self._unreadable(f"{part.quantifier + '?' * part.lazy!r} after more than one character")
+        return Run(node.of, part.least, part.most, part.lazy)
 
-    def _takes(self, sign: str) -> bool:
-        if not self.source.startswith(sign, self.at):
-            return False
-        self.at += len(sign)
-        return True
-
-
-def _bounds(quantifier: str) -> tuple[int, int | None]:
-    if quantifier in "*+?":
-        return int(quantifier == "+"), 1 if quantifier == "?" else None
-    least, comma, most = quantifier[1:-1].partition(",")
-    return int(least), int(most) if most else None if comma else int(least)
+    def _unreadable(self, what: str) -> Unreadable:
+        return Unreadable(f"{what} in {self.source[:80]!r}")
 
 
 def _one_of(characters: str) -> Run:

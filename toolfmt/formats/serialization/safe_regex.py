@@ -10,17 +10,16 @@ words' edges are left out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from math import prod
+
+from toolfmt._util.regular_expressions import Atom, CharacterClass, Group, Node, Options, Repetition, parse
 
 _LONGEST = 300
 _MOST_WAYS = 100
 _MOST_REPEATED = 64
 _DEEPEST = 8
-_CONTROLS = {"n": "\n", "t": "\t", "r": "\r"}
-_CLASSES = frozenset("sSwWdD")
-_OPENING = re.compile(r"\((\?(?::|=|!|<=|<!))?")
 _CLASS = re.compile(r"\[\^?\]?(?:[^\]\\\[]|\\[^a-zA-Z0-9]|\\[sSwWdDntr])*\]")
-_QUANTIFIER = re.compile(r"[*+?]|\{[0-9]{1,4}(?:,[0-9]{0,4})?\}")
 
 
 class NotTaken(Exception):
@@ -33,9 +32,9 @@ def check_pattern(pattern: str) -> None:
         raise NotTaken("is empty: it would match everywhere")
     if len(pattern) > _LONGEST:
         raise NotTaken(f"is a regular expression of more than {_LONGEST} characters")
-    reader = _Reader(pattern)
-    ways, _ = reader.options(0)
-    if reader.at < len(pattern):
+    options, end = parse(pattern)
+    ways = _options(options, 0)
+    if end < len(pattern):
         raise NotTaken("is not a valid regular expression: a closing parenthesis has no opening one")
     if ways > _MOST_WAYS:
         raise NotTaken(f"can match a string in more than {_MOST_WAYS} ways; use fewer alternatives and repetitions")
@@ -47,104 +46,77 @@ def check_pattern(pattern: str) -> None:
         raise NotTaken("matches the empty string: it would match everywhere")
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A part of a sequence: in how many ways it matches; one character that it is, or one class; and its repetition."""
-
-    ways: int
-    literal: str = ""
-    one_of: str = ""
-    unbounded: bool = False
+def _options(options: Options, depth: int) -> int:
+    """The ways of alternatives together."""
+    if depth > _DEEPEST:
+        raise NotTaken("has groups that are nested too deeply")
+    return sum(_sequence(option, depth) for option in options)
 
 
-@dataclass
-class _Reader:
-    source: str
-    at: int = 0
+def _sequence(nodes: Sequence[Node], depth: int) -> int:
+    ways = prod([_ways(node, depth) for node in nodes])
+    for at, node in enumerate(nodes):
+        if isinstance(node, Repetition) and node.most is None:
+            one_of = _one_of(node.node)
+            if not at or not all(_apart(one_of, other) for other in (nodes[at - 1], *nodes[at + 1 : at + 2])):
+                raise NotTaken(
+                    f"repeats {one_of!r} without an upper bound, which requires a literal character "
+                    "before and after it that it does not match; add a bound such as {0,40}"
+                )
+    return ways
 
-    def options(self, depth: int) -> tuple[int, bool]:
-        """The ways of alternatives together, and whether one of them has a repetition without a bound."""
-        if depth > _DEEPEST:
-            raise NotTaken("has groups that are nested too deeply")
-        ways, unbounded = self._sequence(depth)
-        while self.source.startswith("|", self.at):
-            self.at += 1
-            more, also = self._sequence(depth)
-            ways, unbounded = ways + more, unbounded or also
-        return ways, unbounded
 
-    def _sequence(self, depth: int) -> tuple[int, bool]:
-        parts = []
-        while self.at < len(self.source) and self.source[self.at] not in "|)":
-            parts.append(self._quantified(self._part(depth)))
-        ways = 1
-        for place, part in enumerate(parts):
-            ways = min(ways * part.ways, _MOST_WAYS + 1)
-            if part.unbounded:
-                before = parts[place - 1] if place else _Part(1)
-                behind = parts[place + 1] if place + 1 < len(parts) else None
-                if not self._apart(part, before) or (behind is not None and not self._apart(part, behind)):
-                    raise NotTaken(
-                        f"repeats {part.one_of!r} without an upper bound, which requires a literal character "
-                        "before and after it that it does not match; add a bound such as {0,40}"
-                    )
-        return ways, any(part.unbounded for part in parts)
+def _apart(repeated: str, neighbor: Node) -> bool:
+    literal = neighbor.literal if isinstance(neighbor, Atom) else ""
+    return bool(literal) and not re.fullmatch(repeated, literal, re.IGNORECASE)
 
-    def _apart(self, repeated: _Part, beside: _Part) -> bool:
-        literal = beside.literal
-        return bool(literal) and not re.fullmatch(repeated.one_of, literal, re.IGNORECASE)
 
-    def _part(self, depth: int) -> _Part:
-        sign = self.source[self.at]
-        if sign == "(":
-            return self._group(depth)
-        if sign == "[":
-            found = _CLASS.match(self.source, self.at)
-            if found is None:
-                raise NotTaken("has a character class that is not closed or contains unsupported syntax")
-            self.at = found.end()
-            return _Part(1, one_of=found[0])
-        self.at += 1
-        if sign == "\\":
-            escaped = self.source[self.at : self.at + 1]
-            self.at += 1
-            if escaped in _CLASSES and escaped:
-                return _Part(1, one_of="\\" + escaped)
-            if not escaped or (escaped.isalnum() and escaped not in _CONTROLS):
-                raise NotTaken(f"has \\{escaped}, which is not supported")
-            literal = _CONTROLS.get(escaped, escaped)
-            return _Part(1, literal, re.escape(literal))
-        if sign in "^$*+?{":
-            raise NotTaken(f"has {sign!r} in an unsupported position; write the literal character as \\{sign}")
-        return _Part(1, one_of=".") if sign == "." else _Part(1, sign, re.escape(sign))
+def _one_of(node: Node) -> str:
+    """The expression of one character; empty for a group."""
+    if isinstance(node, Atom) and node.literal:
+        return re.escape(node.literal)
+    return node.source if isinstance(node, (Atom, CharacterClass)) else ""
 
-    def _group(self, depth: int) -> _Part:
-        opening = _OPENING.match(self.source, self.at)
-        if opening is None or opening[1] is None:
-            raise NotTaken("has an unsupported kind of group; use (?:…)")
-        self.at = opening.end()
-        ways, unbounded = self.options(depth + 1)
-        if unbounded:
-            raise NotTaken("has a repetition without an upper bound in a group; add a bound such as {0,40}")
-        if not self.source.startswith(")", self.at):
-            raise NotTaken("has a group that is not closed")
-        self.at += 1
-        return _Part(ways)
 
-    def _quantified(self, part: _Part) -> _Part:
-        found = _QUANTIFIER.match(self.source, self.at)
-        if found is None:
-            return part
-        self.at = found.end()
-        if self.source[self.at : self.at + 1] in ("?", "+", "*", "{") and self.at < len(self.source):
-            raise NotTaken("has a repetition of a repetition, which is not supported")
-        if found[0] == "?":
-            return _Part(part.ways + 1)
-        if not part.one_of:
-            raise NotTaken(f"repeats a group ({found[0]}), which is not supported; repeat a character class")
-        if found[0] in ("*", "+") or found[0].endswith(",}"):
-            return _Part(1, one_of=part.one_of, unbounded=True)
-        least, _, most = found[0][1:-1].partition(",")
-        if int(most or least) > _MOST_REPEATED:
-            raise NotTaken(f"repeats something more than {_MOST_REPEATED} times")
-        return _Part(max(int(most or least) - int(least), 0) + 1)
+def _ways(node: Node, depth: int) -> int:
+    """In how many ways a part of a sequence can match."""
+    if isinstance(node, Repetition):
+        return _repeated(node, _ways(node.node, depth))
+    if isinstance(node, Group):
+        return _group(node, depth)
+    if isinstance(node, CharacterClass):
+        if not _CLASS.fullmatch(node.source):
+            raise NotTaken("has a character class that is not closed or contains unsupported syntax")
+    elif not node.is_class:
+        if node.source[0] == "\\" and not node.literal:
+            raise NotTaken(f"has {node.source[:2]}, which is not supported")
+        if not node.literal or node.source == "{":
+            raise NotTaken(
+                f"has {node.source!r} in an unsupported position; write the literal character as \\{node.source}"
+            )
+    return 1
+
+
+def _group(node: Group, depth: int) -> int:
+    if node.kind not in ("?:", "?=", "?!", "?<=", "?<!"):
+        raise NotTaken("has an unsupported kind of group; use (?:…)")
+    ways = _options(node.options, depth + 1)
+    if any(isinstance(part, Repetition) and part.most is None for option in node.options for part in option):
+        raise NotTaken("has a repetition without an upper bound in a group; add a bound such as {0,40}")
+    if not node.closed:
+        raise NotTaken("has a group that is not closed")
+    return ways
+
+
+def _repeated(node: Repetition, ways: int) -> int:
+    if node.stacked:
+        raise NotTaken("has a repetition of a repetition, which is not supported")
+    if node.quantifier == "?":
+        return ways + 1
+    if isinstance(node.node, Group):
+        raise NotTaken(f"repeats a group ({node.quantifier}), which is not supported; repeat a character class")
+    if node.most is None:
+        return 1
+    if node.most > _MOST_REPEATED:
+        raise NotTaken(f"repeats something more than {_MOST_REPEATED} times")
+    return max(node.most - node.least, 0) + 1

@@ -152,16 +152,15 @@ class TextBesideType:
 
 @dataclass(frozen=True)
 class TextInMarks:
-    """As `TextByType`, but a string that holds one of `signs`, or would be taken for JSON without a schema, stands
-    between `opener` and `closer` (CDATA), which are the engine's `cdata` too."""
+    """As `TextByType`, but a string that holds `<`, `&` or a line end, or would be taken for JSON without a schema,
+    stands between `opener` and `closer` (CDATA), which are the engine's `cdata` too."""
 
     opener: str
     closer: str
-    signs: str = "<&\n"
 
     def __call__(self, value: Any, types: Types) -> str:
         raw = raw_text(value, types)
-        if isinstance(value, str) and (raw != value or any(sign in value for sign in self.signs)):
+        if isinstance(value, str) and (raw != value or any(sign in value for sign in "<&\n")):
             return self.opener + value + self.closer
         return raw
 

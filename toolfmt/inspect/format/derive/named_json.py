@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
+from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, NameThenId
 from toolfmt.formats.engines.engine import NameAtStart
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
@@ -20,7 +20,6 @@ from toolfmt.inspect.format.derive.surroundings import Surroundings
 from toolfmt.inspect.format.derive.text_cuts import (
     common_end,
     common_start,
-    leading_whitespace,
     markers,
     trailing_whitespace,
 )
@@ -32,6 +31,7 @@ _FAR_BEFORE, _FAR_AFTER = 80, 120
 """The maximum distance between the name of a call and its id."""
 _TAIL = 400
 _INDEX_LEAD = "functions."
+_OTHER_INDEX = f"an id contains the name of a call, and {_INDEX_LEAD!r} does not precede it"
 _ID_FORM = "call{number:05d}"
 
 
@@ -43,8 +43,6 @@ class _Header:
     end: int
     form: Literal["name", "indexed", "id first", "id after"]
     marker: str = ""
-    led: bool = True
-    """Whether `functions.` precedes an indexed name."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,6 @@ class _Parts:
     after: str
     between: str | None
     header: _Header
-    id_marker: str = ""
-    """The text between the arguments and an id after them; empty without one."""
 
 
 def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[EngineCandidate]:
@@ -90,15 +86,10 @@ def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[EngineC
             call_closer=shape.each_close.strip() if parts.between is not None else "".join(closes),
             name_at_start=at_start,
             between=between,
-            inside=(trailing_whitespace(shape.outer), leading_whitespace(shape.outer_close))
-            if outer and outer_closes
-            else ("", ""),
             style=_style(rendered),
-            id_marker=parts.id_marker,
-            id=_ID_FORM if parts.id_marker else "",
         )
-        id_form = _ID_FORM if parts.id_marker else _id_form(parts.header)
-        yield EngineCandidate("name, then JSON", engine, tuple(outer_closes[1:] if outer else outer_closes), id_form)
+        further = tuple(outer_closes[1:] if outer else outer_closes)
+        yield EngineCandidate("name, then JSON", engine, further, _id_form(parts.header))
 
 
 def _openers(each: str, whole: str, *, divided: bool) -> list[tuple[str, str]]:
@@ -122,7 +113,7 @@ def _style(rendered: Rendered) -> JsonStyle:
 
 def _id_form(header: _Header) -> str:
     if header.form == "indexed":
-        return "functions.{name}:{number}" if header.led else "{name}:{number}"
+        return "functions.{name}:{number}"
     return PLAIN_ID if header.form == "name" else _ID_FORM
 
 
@@ -137,27 +128,9 @@ def _parts(rendered: Rendered) -> _Parts:
         at, closing = head.find("```"), _FENCE.match(after)
         fence = (head[at:], closing[0] if closing else "")
         head, after = head[:at], after[len(fence[1]) :]
-    between, marker = _between(rendered, fence[1]), ""
-    if header.form == "name":
-        marker, after = _id_after(one, after)
-        other, between = _id_after(rendered.two, between) if rendered.two and between is not None else (marker, between)
-        if other != marker:
-            raise NotDerivable("an id follows the arguments of two calls, but not those of one", near=2)
-    return _Parts(one.text[: header.begin], head, fence, after, between, header, marker)
-
-
-def _id_after(seen: RenderedCalls, after: str) -> tuple[str, str]:
-    """Return the text between the arguments of the first call and an id after them, and the text after that."""
-    id = seen.ids[0] if seen.ids else ""
-    at = after.find(id, 0, _FAR_AFTER) if id else -1
-    if at < 0:
-        return "", after
-    marker, rest = after[:at], after[at + len(id) :]
-    if not marker.strip():
-        raise NotDerivable("no marker separates a call's arguments from its id", near=2)
-    if not markers(rest):
-        raise NotDerivable("an id follows the arguments of a call, and nothing closes it", near=2)
-    return marker, rest
+    if header.form == "name" and one.ids and one.ids[0] in after[:_FAR_AFTER]:
+        raise NotDerivable("an id follows the arguments of a call", near=2)
+    return _Parts(one.text[: header.begin], head, fence, after, _between(rendered, fence[1]), header)
 
 
 def _between(rendered: Rendered, fence: str) -> str | None:
@@ -184,15 +157,18 @@ def _header(seen: RenderedCalls, name: str, number: int, begin: int) -> _Header:
     text = seen.text
     id = seen.ids[number] if seen.ids and seen.ids[number] in text else ""
     if id and name in id and name not in text.replace(id, ""):
+        if not id.startswith(_INDEX_LEAD):
+            raise NotDerivable(_OTHER_INDEX, near=2)
         spot = text.find(id, begin)
-        return _Header(spot, spot + len(id), "indexed", led=id.startswith(_INDEX_LEAD))
+        return _Header(spot, spot + len(id), "indexed")
     spot = text.find(name, begin)
     if spot < 0:
         raise NotDerivable("the name of a call does not precede its arguments")
     end = spot + len(name)
     if text.startswith(f":{number}", end):
-        led = text[:spot].endswith(_INDEX_LEAD)
-        return _Header(spot - len(_INDEX_LEAD) if led else spot, end + len(f":{number}"), "indexed", led=led)
+        if not text[:spot].endswith(_INDEX_LEAD):
+            raise NotDerivable(_OTHER_INDEX, near=2)
+        return _Header(spot - len(_INDEX_LEAD), end + len(f":{number}"), "indexed")
     at = text.find(id, begin) if id else -1
     if 0 <= at < spot and spot - at < _FAR_BEFORE:
         return _Header(at, end, "id first", text[at + len(id) : spot])
@@ -228,7 +204,7 @@ def _identity(header: _Header) -> Identity:
     if header.form == "name":
         return NAME_ONLY
     if header.form == "indexed":
-        return INDEXED if header.led else made(Indexed, prefix="")
+        return INDEXED
     if not header.marker.strip():
         raise NotDerivable("no marker separates a call's name from its id", near=2)
     if header.form == "id first":

@@ -201,7 +201,7 @@ def _between_key_and_value(after_key: str) -> tuple[str, str, str]:
 
 
 def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
-    """Return how the name is written in its tag, and what ends the tag."""
+    """Return how the name is written in its tag, and what ends the tag, attributes that never change included."""
     if not closer.startswith('"'):
         return PLAIN, closer
     found = _ATTRIBUTES.match(closer, 1)
@@ -212,19 +212,11 @@ def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
         return QUOTED, rest
     second = _second_attributes(rendered)
     counted = [name for name, value in first.items() if _counts(value, second.get(name, ""))]
-    ids = tuple(name for name, value in first.items() if any(id in value for id in rendered.one.ids))
-    constant = tuple((name, value) for name, value in first.items() if name not in (*counted, *ids))
-    if len(counted) > 1 or any(second.get(name, value) != value for name, value in constant):
-        raise NotDerivable("an attribute next to the name differs from call to call")
-    first_index = int(first[counted[0]]) if counted else 1
-    header = made(
-        Attributes,
-        index_attribute=counted[0] if counted else "",
-        first_index=first_index,
-        constant_attributes=constant,
-        also=ids,
-    )
-    return header, rest
+    if not counted and all(second.get(name, value) == value for name, value in first.items()):
+        return PLAIN, closer
+    if list(first) != counted or first[counted[0]] != "1":
+        raise NotDerivable("an attribute next to the name differs from call to call, and does not count them from 1")
+    return made(Attributes, index_attribute=counted[0]), rest
 
 
 def _second_attributes(rendered: Rendered) -> dict[str, str]:
