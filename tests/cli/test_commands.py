@@ -956,6 +956,7 @@ def test_devices_are_written_to_as_they_are(format: str, tmp_path: Path) -> None
     assert piped.startswith({"sarif": b'{\n  "$schema"', "markdown": b"### toolfmt"}[format])
 
 
+@pytest.mark.sample(0)
 def test_a_disk_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stat.S_ISBLK", lambda mode: not stat.S_ISREG(mode) and not stat.S_ISDIR(mode))
     assert "/dev/null: a disk, which would be overwritten" in complaint(
@@ -963,6 +964,7 @@ def test_a_disk_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
 
 
+@pytest.mark.sample(0)
 def test_output_is_utf_8_whatever_the_locale() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     process = command("parse", "--format", "json", env=environment)

@@ -141,6 +141,7 @@ def test_a_folder_of_models_with_a_stray_configuration_hides_none(tmp_path: Path
     )  # another reason stays
 
 
+@pytest.mark.sample(0)
 def test_a_model_and_those_in_its_directory_are_a_table(tmp_path: Path) -> None:
     model = tmp_path / "model"
     shutil.copytree(MODELS / "json-frames", model)

@@ -309,6 +309,7 @@ def test_ordinary_conditions_are_not_reported(was_now: tuple[str, str]) -> None:
     assert messages_of(HONEST.replace(*was_now)) == []
 
 
+@pytest.mark.sample(0)
 def test_the_clock_is_reported_once() -> None:
     decides = LIES["hides its tools on Fridays"].source
     reports = [inspect_template(source) for source in (decides, "{{- strftime_now('%Y-%m-%d') }}" + decides)]
@@ -439,6 +440,7 @@ def test_an_honest_template_has_the_same_report_in_other_words(name: str | None)
     assert texts[0] == texts[1]
 
 
+@pytest.mark.sample(0)
 def test_a_template_that_knows_the_probes_has_another_report_in_other_words() -> None:
     source = LIES["shows its tools to probes only"].source
     answers = [
@@ -448,6 +450,7 @@ def test_a_template_that_knows_the_probes_has_another_report_in_other_words() ->
     assert answers == ["yes", "no"]
 
 
+@pytest.mark.sample(0)
 def test_the_environment_sets_the_seed_of_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "lie.jinja").write_text(LIES["shows its tools to probes only"].source, encoding="utf-8")
 

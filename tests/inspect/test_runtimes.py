@@ -648,6 +648,7 @@ def test_a_guess_names_no_flag() -> None:
     }
 
 
+@pytest.mark.sample(0)
 def test_calls_that_no_format_reads_get_no_flag() -> None:
     unknown = JSON.replace("<tool_call>", "<|call|>").replace('"name": ', "").replace('", "arg', '" with "arg')
     assert advised(inspect_template(unknown)) == {
@@ -679,6 +680,7 @@ def test_a_parser_of_a_runtime_has_a_name_aliases_and_when_they_apply() -> None:
     )
 
 
+@pytest.mark.sample(0)
 def test_why_a_template_and_why_a_parser_are_separate(tmp_path: Path) -> None:
     alone, found = (
         support_by_runtime(report)["mlx-lm"] for report in (inspect_template(JSON), model(tmp_path, jinja=JSON))

@@ -131,6 +131,7 @@ def test_nothing_is_reported_for_a_template_that_rejects_everything() -> None:
     assert inspect_template("{{ raise_exception('no') }}").sections.stability is None
 
 
+@pytest.mark.sample(0)
 def test_sorted_arguments_are_a_note() -> None:
     finding = found(inspect_template(SORTED), "TF053")
     assert finding is not None

@@ -80,6 +80,7 @@ def test_what_ends_a_call_and_does_not_stop_the_model_is_a_finding(tmp_path: Pat
     )
 
 
+@pytest.mark.sample(0)
 def test_what_the_files_name_is_no_finding(tmp_path: Path) -> None:
     report = glm(tmp_path, [1, 2, 3]).inspect()
     assert found(report, "call-end-not-a-stop") == []
@@ -93,6 +94,7 @@ def test_what_is_no_known_token_is_no_finding(tmp_path: Path, files: dict[str, A
     assert found(glm(tmp_path, [1], **files).inspect(), "call-end-not-a-stop") == []
 
 
+@pytest.mark.sample(0)
 def test_an_id_that_no_file_knows_may_be_it(tmp_path: Path) -> None:
     assert found(glm(tmp_path, [1, 99]).inspect(), "call-end-not-a-stop") == []
 

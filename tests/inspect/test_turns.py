@@ -446,6 +446,7 @@ def test_text_next_to_a_call_is_followed_into_later_turns(words: str, how: str, 
 ON_LAST = "{% if loop.last and m.role == 'user' %}SAID{% endif %}"
 
 
+@pytest.mark.sample(0)
 def test_a_system_message_that_is_gone_with_the_first_result() -> None:  # Mistral 7B v0.3 and Nemo
     system_text = ON_LAST.replace("SAID", "{{ messages[0].content if messages[0].role == 'system' }}")
     template = changed(LOOP, LOOP + system_text).replace(
@@ -470,6 +471,7 @@ def test_tools_that_are_gone_with_the_first_result() -> None:  # deepseek-v3 of 
     assert "tools-lost-after-result" not in [label(one) for one in report(kept).findings]
 
 
+@pytest.mark.sample(0)
 def test_an_empty_list_of_tools_is_reported_with_what_is_written_and_where() -> (
     None
 ):  # 27 of 33 lines pointed at a loop over it
@@ -967,6 +969,7 @@ def test_the_line_is_that_of_the_condition_or_of_the_text_that_decides() -> None
         assert report(template).sections.details[name.strip()].line == line, name
 
 
+@pytest.mark.sample(0)
 def test_results_without_ids_that_are_mixed_up_are_one_finding() -> None:
     findings = [one for one in report(NAMED_BY_ID).findings if one.outcome == "unmatched-result-lost"]
     assert [one.fix for one in findings] == ["Give every call an id, and every result the id of its call."]

@@ -87,6 +87,7 @@ def test_a_role_that_is_altered_for_a_text_is_lost() -> None:
     )
 
 
+@pytest.mark.sample(0)
 def test_a_text_that_is_repeated_for_some_values_is_reported_or_moved() -> None:
     result = model_of(for_secret(RESULT, f"{RESULT} + '; ' + message.content"))
     assert result.render(talk(), [GET]).adaptations == ("results-as-user-messages",)

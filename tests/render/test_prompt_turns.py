@@ -198,6 +198,7 @@ def test_kimi_gets_its_ids() -> None:
     assert "## Return of functions.get_weather:0\nrain" in prompt.text
 
 
+@pytest.mark.sample(0)
 @pytest.mark.outside
 def test_command_a_reasoning_gets_its_calls_and_results() -> None:
     history = [USER, turn(call(), content=None), result("callA0001", "rain")]
