@@ -282,7 +282,7 @@ def test_findings_are_selected_and_the_status_is_1_exactly_when_an_error_is_left
     assert run("bad", "bad", *options).exit_code == status
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
 @pytest.mark.parametrize(
     ("given", "nearest"), [("TF013,calls-droped", "TF013"), ("TF1", ""), ("x", ""), ("F013", "TF013")]
@@ -391,7 +391,7 @@ def test_options_that_contradict_are_one_line(options: tuple[str, ...], message:
     assert result.stderr.startswith(f"toolfmt: {message}")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "more", [("--context", "1000"), ("--context", "1000", "--json"), ("--context", "1000", str(MODELS / "json-frames"))]
 )

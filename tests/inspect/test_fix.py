@@ -306,7 +306,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_a_finding_is_fixed_by_the_smallest_change(name: str) -> None:
     finding_code, before, lines = CASES[name]
@@ -489,7 +489,7 @@ FIXED_FOR_OTHERS = PARTS_OF_USER.replace(
 )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("joint", ["", "+", "\\n\\n"])
 def test_parts_that_were_rendered_are_not_joined_differently(joint: str) -> None:
     before = template(content=PARTS_OF_USER.replace("JOINT", joint))
@@ -731,7 +731,7 @@ def test_the_parser_is_named_in_the_settings(
     assert finding_code not in {one.code for one in everything(done.report)}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("config", [{}, {"tool_parser_type": "mistral"}, {"tool_parser_type": "glm47"}])
 def test_no_parser_is_named_that_misreads_the_calls(tmp_path: Path, config: dict[str, Any]) -> None:
     calls = "{{- '[TOOL_CALLS]' + call.function.name + '[CALL_ID]' + call.id + '[ARGS]' }}ARGUMENTS"

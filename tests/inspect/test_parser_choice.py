@@ -78,7 +78,7 @@ def test_the_parser_that_is_named_was_seen_to_read_the_call() -> None:
     assert wrong == []
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", KIND_OF_CALL)
 def test_the_call_decides_between_parsers_of_one_format(name: str) -> None:
     ((_, report),) = reports([name])
@@ -199,7 +199,7 @@ REASONING = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", sorted(REASONING.keys() & templates().keys()))
 def test_the_reasoning_is_taken_out_before_calls_are_looked_for(name: str) -> None:
     ((_, report),) = reports([name])
@@ -246,7 +246,7 @@ def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None
     assert remarks[VLLM] == ""
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("generation_prompt", "words", "switched"),
     [

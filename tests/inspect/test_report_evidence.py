@@ -390,7 +390,7 @@ def decided(report: Report) -> object:
     return answers, found, effects, report.sections.advice, report.strategy, report.verdict, profile
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_the_message_that_a_template_raises_decides_nothing(condition: str) -> None:
     honest = decided(inspect_template(raising(condition, "no")))

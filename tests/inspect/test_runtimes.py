@@ -215,7 +215,7 @@ def test_a_gguf_file_is_read_by_the_runtimes_that_read_gguf() -> None:
     assert {one.runtime for one in advice if not one.supported} == {"vLLM", "SGLang", "mlx-lm", "mlx-swift-lm"}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("template", [JSON, PLAIN])
 @pytest.mark.parametrize("name", ["qwen.jinja", "qwen.j2"])
 def test_a_file_with_a_template_is_a_template_given_alone(tmp_path: Path, template: str, name: str) -> None:
@@ -778,7 +778,7 @@ READ_BY_MLX_LM = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", READ_BY_MLX_LM)
 def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str) -> None:
     utils = real()

@@ -36,7 +36,7 @@ STOPS = {
 GLM = "GLM-4.6"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", STOPS)
 def test_what_an_answer_and_what_a_call_ends_at(name: str) -> None:
     ((_, report),) = reports([name])

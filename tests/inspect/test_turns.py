@@ -388,7 +388,7 @@ CASES += [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "answer", "how", "evidence", "template"),
     CASES,
@@ -410,7 +410,7 @@ AFTER_RESULT = changed(
 )
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("words", "how", "finding", "template"),
     [
@@ -501,7 +501,7 @@ FORGETS = changed(CALLS, "{% if m.tool_calls and not ns.begun %}<calls>{% set ns
 FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("template", "messages"),
     [
@@ -676,7 +676,7 @@ def test_a_template_that_does_not_compile_is_not_probed() -> None:
 # --- the beginning of the response
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("generation", "expected"),
     [
@@ -698,7 +698,7 @@ def test_the_prefill_is_what_follows_the_header(generation: str, expected: str) 
 # --- what the renderer receives
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("template", "expected"),
     [

@@ -103,7 +103,7 @@ def test_a_long_chain_is_read_quickly(joined: str) -> None:
 # --- what rendering shows
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("source", "default"),
     [
@@ -269,7 +269,7 @@ def test_a_variable_that_decides_the_format_of_calls_is_a_finding() -> None:
 # --- real templates, checked against their text
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "found"),
     [

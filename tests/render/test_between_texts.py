@@ -53,7 +53,7 @@ ALTERED = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("looked_for", ["secret", "the secret"])
 @pytest.mark.parametrize("what", ALTERED)
 def test_a_call_that_is_altered_for_a_text_is_written_into_the_content(what: str, looked_for: str) -> None:
