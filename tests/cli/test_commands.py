@@ -325,7 +325,7 @@ def test_a_request_in_the_place_of_messages_is_one_line(tmp_path: Path) -> None:
     assert complaint("render", JSON_FRAMES, "--messages", given) == message
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["json-frames", "no-tools-no-system", "double-encoded"])
 def test_the_request_for_a_server_gives_the_same_prompt_again(name: str, tmp_path: Path) -> None:
     requested = request(MODELS / name)
@@ -721,7 +721,7 @@ def test_a_directory_without_a_template_is_inspected_but_not_rendered(tmp_path: 
     assert "no chat template to render with" in complaint("render", directory, "--messages", file(tmp_path, USER))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -956,6 +956,7 @@ def test_devices_are_written_to_as_they_are(format: str, tmp_path: Path) -> None
     assert piped.startswith({"sarif": b'{\n  "$schema"', "markdown": b"### toolfmt"}[format])
 
 
+@pytest.mark.sample(0)
 def test_a_disk_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stat.S_ISBLK", lambda mode: not stat.S_ISREG(mode) and not stat.S_ISDIR(mode))
     assert "/dev/null: a disk, which would be overwritten" in complaint(
@@ -963,6 +964,7 @@ def test_a_disk_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
 
 
+@pytest.mark.sample(0)
 def test_output_is_utf_8_whatever_the_locale() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     process = command("parse", "--format", "json", env=environment)

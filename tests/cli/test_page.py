@@ -341,6 +341,7 @@ def test_the_prompt_in_a_browser_is_the_prompt(chromium: Browser, tmp_path: Path
     assert chromium.evaluate(PROMPT) == "".join(piece.text for piece in report.sections.sample)
 
 
+@pytest.mark.sample(0)
 def test_a_browser_that_finds_something_reports_it(chromium: Browser, tmp_path: Path) -> None:
     """The checks of the tests above can fail."""
     file = tmp_path / "bad.html"

@@ -458,7 +458,7 @@ def test_the_end_of_the_prompt_is_cut_if_it_is_very_long() -> None:
     assert sum("<think><think>" in line for line in lines) <= 5
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("width", [60, 79, 100])
 def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> None:
     for format in FORMATS:

@@ -298,6 +298,7 @@ def test_only_what_is_printed_before_the_end_hides_the_progress(
     assert not Outputs([Target(format, str(tmp_path / "file"))], content).streams
 
 
+@pytest.mark.sample(0)
 def test_json_is_an_alias(tmp_path: Path) -> None:
     place = str(MODELS / "json-frames")
     assert run(place, "--json").stdout == run(place, "--output-format", "json").stdout

@@ -293,6 +293,7 @@ def test_the_exit_status_is_that_of_all_places(tmp_path: Path) -> None:
         assert going_on(file, *after).exit_code == 0
 
 
+@pytest.mark.sample(0)
 def test_what_could_not_be_looked_at_is_tried_again(tmp_path: Path) -> None:
     file, late, there = tmp_path / "reports.jsonl", tmp_path / "late.jinja", str(MODELS / "json-frames")
     failed = going_on(file, there, str(late))

@@ -395,6 +395,7 @@ def test_broken_plug_ins_are_left_out_with_a_warning_each(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.sample(0)
 def test_the_command_line_reports_a_broken_plug_in_in_one_line(tmp_path: Path) -> None:
     done = with_plug_in(plug_in(tmp_path, broken="fails", whole="FORMAT"), "-m", "toolfmt", "formats", "brackets")
     assert done.returncode == 0

@@ -50,21 +50,21 @@ def test_an_honest_template_hides_nothing() -> None:
     assert branch_findings(inspect_template(HONEST)) == []
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_reported_with_its_line(name: str) -> None:
     lie = LIES[name]
     assert lie.line in [finding.line for finding in of(name) if label(finding) in lie.codes]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [name for name, lie in LIES.items() if "TF085" not in lie.codes])
 def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
     severities = {finding.severity for finding in of(name) if label(finding) in LIES[name].codes}
     assert severities == {"warning"}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
@@ -138,7 +138,7 @@ def test_a_lie_in_words(name: str, sentence: str) -> None:
     assert sentence in [finding.message for finding in of(name)]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", range(2, 10))
 def test_a_number_is_compared_with_one_that_the_template_does_not_ask_for(number: int) -> None:
     """Without this, what the usual prompt has would be reported as what the number adds."""
@@ -261,7 +261,7 @@ def test_what_is_reported_for_real_templates() -> None:
     assert found == {name: TRUE_OF_REAL_ONES.get(name, []) for name in names}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "was_now",
     [
@@ -309,6 +309,7 @@ def test_ordinary_conditions_are_not_reported(was_now: tuple[str, str]) -> None:
     assert messages_of(HONEST.replace(*was_now)) == []
 
 
+@pytest.mark.sample(0)
 def test_the_clock_is_reported_once() -> None:
     decides = LIES["hides its tools on Fridays"].source
     reports = [inspect_template(source) for source in (decides, "{{- strftime_now('%Y-%m-%d') }}" + decides)]
@@ -349,7 +350,7 @@ def test_a_loop_records_whether_it_ran_and_the_results_of_its_filter() -> None:
     assert came_out(source, "") == {1: {True}, 2: set(), 3: {True}, 4: {True, False}}
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", looked_at()[::7])
 def test_a_watched_template_renders_the_same(name: str) -> None:
     source = templates()[name]
@@ -439,6 +440,7 @@ def test_an_honest_template_has_the_same_report_in_other_words(name: str | None)
     assert texts[0] == texts[1]
 
 
+@pytest.mark.sample(0)
 def test_a_template_that_knows_the_probes_has_another_report_in_other_words() -> None:
     source = LIES["shows its tools to probes only"].source
     answers = [
@@ -448,6 +450,7 @@ def test_a_template_that_knows_the_probes_has_another_report_in_other_words() ->
     assert answers == ["yes", "no"]
 
 
+@pytest.mark.sample(0)
 def test_the_environment_sets_the_seed_of_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "lie.jinja").write_text(LIES["shows its tools to probes only"].source, encoding="utf-8")
 

@@ -93,6 +93,7 @@ def test_prompts_differ_from_the_first_character_that_does() -> None:
     assert compare(a, longer).prompts == (PromptChange("a question", 59, one[-40:], "", "!"),)
 
 
+@pytest.mark.sample(0)
 def test_a_template_that_throws_differs_by_what_it_throws_and_not_by_the_line() -> None:
     a = inspect_template(TEMPLATE + GONE)
     assert compare(a, inspect_template("{# #}\n" + TEMPLATE + GONE, name="other")).differs is False
@@ -143,6 +144,7 @@ def test_what_becomes_of_an_answer_once_the_user_goes_on_is_compared(when: str, 
     assert {name for name in conversations if "call" not in name} == differing
 
 
+@pytest.mark.sample(0)
 def test_of_a_prompt_that_does_not_end_a_bounded_part_is_kept() -> None:
     endless = inspect_template("{{ 'x' * 300000 }}").prompts
     assert {len(prompt.text) for prompt in endless.values()} == {LONGEST}
@@ -297,6 +299,7 @@ def test_findings_about_files_are_settings() -> None:
     assert not {("TF013", "calls-dropped"), ("TF069", "call-end-not-a-stop")} & about_files
 
 
+@pytest.mark.sample(0)
 def test_a_runtime_that_only_one_report_lists() -> None:
     printed = run(str(MODELS / "json-frames"), str(MODELS / "no-tools-no-system")).stdout
     assert "  runtimes.llama.cpp\n    - --jinja" in printed
@@ -398,6 +401,7 @@ def test_a_part_that_is_not_there_is_a_slip(option: str, word: str, hint: str, d
         selection.apply(different)
 
 
+@pytest.mark.sample(0)
 def test_a_variable_that_one_of_the_two_has_is_a_part(tmp_path: Path) -> None:
     a, b = places(tmp_path, TEMPLATE, TEMPLATE + "{% if blue %}blue{% endif %}")
     assert run(a, b, "--select", "variables.blue").exit_code == 1
@@ -569,6 +573,7 @@ def test_a_chapter_that_only_one_has_is_one_change() -> None:
     }
 
 
+@pytest.mark.sample(0)
 def test_one_template_in_two_files_does_not_differ(tmp_path: Path) -> None:
     source = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     files = [tmp_path / "a file.jinja", tmp_path / "another.jinja"]

@@ -851,7 +851,7 @@ def _damaged(text: str, chance: random.Random) -> str:
     return text
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("what", ENGINES)
 def test_whatever_is_rendered_ends_in_candidates_or_rejections(what: str) -> None:
     source, _ = ENGINES[what]

@@ -69,6 +69,7 @@ def test_the_template_without_closers_is_the_same_but_for_these() -> None:
     assert "【use" in UNDELIMITED
 
 
+@pytest.mark.sample(0)
 def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
     report = toolfmt.load(OWN).inspect()
     decided = report.format
@@ -192,6 +193,7 @@ def test_a_text_is_a_template_and_a_place_is_a_place() -> None:
         toolfmt.derive("no/such/place")
 
 
+@pytest.mark.sample(0)
 def test_trusted_or_not_the_same_is_derived() -> None:
     assert toolfmt.derive(TEMPLATE, trusted=True) == toolfmt.derive(TEMPLATE)
 
@@ -284,6 +286,7 @@ def test_an_impossible_derivation_is_an_invalid_result_of_a_worker(answer: Deriv
         DERIVE.check(answer)
 
 
+@pytest.mark.sample(0)
 def test_a_derived_format_and_a_reason_against_it_are_no_answer_of_a_worker() -> None:
     derived = toolfmt.load(OWN).inspect().format.derived
     DERIVE.check(DerivationResult(derived))
@@ -341,6 +344,7 @@ def test_a_derived_format_is_registered_under_a_name_of_its_own() -> None:
         toolfmt.register(format)
 
 
+@pytest.mark.sample(0)
 def test_a_format_that_is_read_with_tools_alone_is_derived_and_stored() -> None:
     calls = "{%- for key, value in call.function.arguments.items() %} :{{ key }} {{ value | tojson }}{%- endfor %})\n"
     loop = "{%- for call in message.tool_calls or [] %}({{ call.function.name }}" + calls + "{%- endfor %}"
@@ -400,6 +404,7 @@ def test_what_is_a_slip_and_what_another_notation(own: str, rendered: str, sligh
     assert near_miss._slightly(own, rendered) is slight
 
 
+@pytest.mark.sample(0)
 def test_a_variant_of_a_declared_format_is_derived_on_request(tmp_path: Path) -> None:
     """A format that differs only in the markers is similar, and not a mistake: nothing prevents deriving it."""
     known = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")

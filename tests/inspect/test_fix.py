@@ -306,7 +306,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_a_finding_is_fixed_by_the_smallest_change(name: str) -> None:
     finding_code, before, lines = CASES[name]
@@ -489,7 +489,7 @@ FIXED_FOR_OTHERS = PARTS_OF_USER.replace(
 )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("joint", ["", "+", "\\n\\n"])
 def test_parts_that_were_rendered_are_not_joined_differently(joint: str) -> None:
     before = template(content=PARTS_OF_USER.replace("JOINT", joint))
@@ -575,6 +575,7 @@ def test_mixed_line_ends_are_detected(text: str) -> None:
     assert as_newlines(text) is None
 
 
+@pytest.mark.sample(0)
 def test_a_template_with_the_line_ends_of_windows_keeps_them() -> None:
     before = template(content="{{- message.content }}").replace("\n", "\r\n")
     done = fix_template(before, "TF017")
@@ -700,6 +701,7 @@ def test_every_place_with_the_same_template_is_changed_and_nothing_else_of_the_f
     assert json.dumps(expected, indent=2) + "\n" == written
 
 
+@pytest.mark.sample(0)
 def test_the_same_template_in_two_places_stays_the_same(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE, tokenizer_config={"chat_template": DOUBLE})
     done = fixed(home, tmp_path / "copy", keys("TF014"))
@@ -729,7 +731,7 @@ def test_the_parser_is_named_in_the_settings(
     assert finding_code not in {one.code for one in everything(done.report)}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("config", [{}, {"tool_parser_type": "mistral"}, {"tool_parser_type": "glm47"}])
 def test_no_parser_is_named_that_misreads_the_calls(tmp_path: Path, config: dict[str, Any]) -> None:
     calls = "{{- '[TOOL_CALLS]' + call.function.name + '[CALL_ID]' + call.id + '[ARGS]' }}ARGUMENTS"
@@ -744,6 +746,7 @@ def test_no_parser_is_named_that_misreads_the_calls(tmp_path: Path, config: dict
     assert done.fixed == ()
 
 
+@pytest.mark.sample(0)
 def test_a_template_that_runtimes_do_not_look_for_is_put_where_they_do(tmp_path: Path) -> None:
     home = model(tmp_path / "model", None, tokenizer_config={}, chat_template={"chat_template": template()})
     done = fixed(home, tmp_path / "copy", keys("TF060"))
@@ -751,6 +754,7 @@ def test_a_template_that_runtimes_do_not_look_for_is_put_where_they_do(tmp_path:
     assert template() == (tmp_path / "copy" / "chat_template.jinja").read_text("utf-8")
 
 
+@pytest.mark.sample(0)
 def test_an_empty_entry_is_taken_out(tmp_path: Path) -> None:
     home = model(tmp_path / "model", template(), tokenizer_config={"chat_template": None, "eos_token": "</s>"})
     done = fixed(home, tmp_path / "copy", keys("TF060"))
@@ -758,6 +762,7 @@ def test_an_empty_entry_is_taken_out(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "copy" / "tokenizer_config.json").read_text("utf-8")) == {"eos_token": "</s>"}
 
 
+@pytest.mark.sample(0)
 def test_another_template_of_the_same_name_becomes_the_one_in_force(tmp_path: Path) -> None:
     home = model(tmp_path / "model", template(), tokenizer_config={"chat_template": "{{ messages[0].content }}"})
     done = fixed(home, tmp_path / "copy", keys("TF021"))
@@ -772,6 +777,7 @@ def test_of_two_templates_none_is_chosen_where_the_one_in_force_shows_no_tools(t
     assert digests(home) == digests(tmp_path / "copy")
 
 
+@pytest.mark.sample(0)
 def test_a_template_alone_is_written_under_its_name(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text(DOUBLE, "utf-8")
     done = fixed(tmp_path / "mine.jinja", tmp_path / "copy", keys("TF014"))
@@ -780,6 +786,7 @@ def test_a_template_alone_is_written_under_its_name(tmp_path: Path) -> None:
     assert str(tmp_path / "copy" / "mine.jinja") == done.report.path
 
 
+@pytest.mark.sample(0)
 def test_the_template_of_a_gguf_file_is_written_next_to_it(tmp_path: Path) -> None:
     path = tmp_path / "model" / "m.gguf"
     path.parent.mkdir()
@@ -903,6 +910,7 @@ def test_what_is_not_selected_is_neither_fixed_nor_reported(tmp_path: Path) -> N
     assert digests(home) == digests(tmp_path / "copy")
 
 
+@pytest.mark.sample(0)
 def test_a_finding_is_fixed_only_if_its_severity_is_selected(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     done = run(str(home), "--json", "--ignore", "warning", "--fix", "--output", str(tmp_path / "copy"))
@@ -1000,6 +1008,7 @@ def test_where_the_disk_is_full_nothing_half_written_stays(tmp_path: Path, there
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["alone.jinja", *there])
 
 
+@pytest.mark.sample(0)
 def test_where_nothing_can_be_tried_out_it_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = model(tmp_path / "model", DOUBLE)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
@@ -1045,6 +1054,7 @@ def test_what_was_given_its_name_is_taken_back_where_another_cannot_be(tmp_path:
     assert (tmp_path / "more" / "b.json").read_text("utf-8") == "kept"
 
 
+@pytest.mark.sample(0)
 def test_a_setting_that_changes_what_the_template_does_fixes_nothing() -> None:
     files = template_alone(NULL, Path("t.jinja"))
     before, after = inspect_files(files), fix_template(NULL, "TF017").report
@@ -1052,6 +1062,7 @@ def test_a_setting_that_changes_what_the_template_does_fixes_nothing() -> None:
     assert fixed_by(before, after, tuple(keys("TF017"))) == ()
 
 
+@pytest.mark.sample(0)
 def test_an_empty_directory_is_written_into(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     (tmp_path / "copy").mkdir()

@@ -30,7 +30,7 @@ def found(source: str) -> tuple[Report, list[Finding]]:
     return report, changes
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("source", "message", "line", "severity", "capability", "answer"),
     [

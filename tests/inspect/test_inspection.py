@@ -88,7 +88,7 @@ def test_every_runtime_has_a_parser_or_a_reason_why_there_is_none() -> None:
 # --- capabilities
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("template", "capability", "answer"),
     [

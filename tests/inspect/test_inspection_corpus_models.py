@@ -10,14 +10,14 @@ from model_cases import directories, expected, outcome, violated_invariants
 every_directory = pytest.mark.parametrize("directory", directories(), ids=lambda directory: directory.name)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @every_directory
 def test_a_model_directory_equals_its_snapshots(directory: Path) -> None:
     """If a change is intended: read what `python tests/support/update_snapshots.py` shows, then run it with NAME."""
     assert expected(directory) == outcome(directory)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @every_directory
 def test_a_model_directory_keeps_the_invariants(directory: Path) -> None:
     assert violated_invariants(directory) == []

@@ -258,7 +258,7 @@ SHARED_TEMPLATES = [
 ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.outside
 @pytest.mark.parametrize(
     ("path", "named", "model_type"), SHARED_TEMPLATES, ids=[path.name for path, *_ in SHARED_TEMPLATES]

@@ -311,6 +311,7 @@ COHERE = (
 )
 
 
+@pytest.mark.sample(0)
 def test_what_closes_an_answer_within_its_turn_ends_no_turn_with_a_call() -> None:
     # CohereForAI-c4ai-command-r7b-12-2024-tool_use: <|END_RESPONSE|> before <|END_OF_TURN_TOKEN|>
     assert report(COHERE).format.name == "json"
@@ -413,6 +414,7 @@ def test_a_placeholder_after_the_last_response_hides_no_marker_after_earlier_one
     assert evidence(named, "stop") == "yes: a response without calls ends with </s>; no eos_token is defined"
 
 
+@pytest.mark.sample(0)
 def test_if_nothing_ends_a_response_what_follows_it_is_reported() -> None:
     # zai-org's GLM-4.5: <|user|> comes after a response in text, and the model's files name it
     end = "{{ '<|observation|>' if m.role == 'tool' else '<|' ~ m.role ~ '|>' }}"
@@ -504,6 +506,7 @@ def test_for_a_nearly_known_call_more_than_whitespace_is_reported() -> None:
     assert "It is what json writes, but without '}\\n'" in finding(near, "no-known-format").message
 
 
+@pytest.mark.sample(0)
 def test_a_value_printed_by_python_is_quoted_as_an_excerpt() -> None:
     # openbmb/MiniCPM5-1B: the quotation began and ended in the middle of a word
     items = "{% for k, v in c.function.arguments.items() %}<p={{ k }}>{{ v }}</p>{% endfor %}"
@@ -511,6 +514,7 @@ def test_a_value_printed_by_python_is_quoted_as_an_excerpt() -> None:
     assert evidence(template, "values_as_json").startswith("no: True is printed as in Python: …")
 
 
+@pytest.mark.sample(0)
 def test_one_share_in_all_the_report() -> None:
     # GLM-4.6: 79 % at a glance, 80 % in TF050.
     dropped = """\
@@ -886,6 +890,7 @@ def test_what_only_the_last_response_starts_with_is_reported_as_such() -> None: 
     assert evidence(turn, "generation_open") == expected
 
 
+@pytest.mark.sample(0)
 def test_a_quote_that_is_cut_within_a_placeholder_names_the_token() -> None:  # Mistral 7B v0.3, Ministral 3b
     quoted = [
         excerpt

@@ -60,6 +60,7 @@ def flags(report: Report) -> dict[str, list[str]]:
     return {one.runtime: shlex.split(one.text) for one in report.sections.advice if one.text.startswith("--")}
 
 
+@pytest.mark.sample(0)
 def test_the_parser_that_is_named_was_seen_to_read_the_call() -> None:
     wrong = []
     names = sorted({*looked_at(), *KIND_OF_CALL} & READ.keys())
@@ -77,7 +78,7 @@ def test_the_parser_that_is_named_was_seen_to_read_the_call() -> None:
     assert wrong == []
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", KIND_OF_CALL)
 def test_the_call_decides_between_parsers_of_one_format(name: str) -> None:
     ((_, report),) = reports([name])
@@ -134,6 +135,7 @@ def test_the_parsers_of_gpt_oss_are_named_for_no_other_type(runtime: str, name: 
     assert alone in next(one.remark for one in report.sections.advice if one.runtime == runtime)
 
 
+@pytest.mark.sample(0)
 def test_if_a_template_takes_only_string_arguments_servers_are_advised_to_use_a_fixed_copy() -> None:
     strings_only = changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"))
     by_runtime = {one.runtime: one.remark for one in inspect_template(strings_only).sections.advice}
@@ -197,7 +199,7 @@ REASONING = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", sorted(REASONING.keys() & templates().keys()))
 def test_the_reasoning_is_taken_out_before_calls_are_looked_for(name: str) -> None:
     ((_, report),) = reports([name])
@@ -205,6 +207,7 @@ def test_the_reasoning_is_taken_out_before_calls_are_looked_for(name: str) -> No
     assert (words.get(VLLM, ""), words.get(SGLANG, "")) == REASONING[name]
 
 
+@pytest.mark.sample(0)
 def test_calls_in_reasoning_without_the_marker_a_parser_stops_at_are_not_reported() -> None:
     head, opened, tail = TEMPLATE.rpartition("<think>")
     assert opened
@@ -219,6 +222,7 @@ def test_calls_in_reasoning_without_the_marker_a_parser_stops_at_are_not_reporte
             assert ("in the reasoning as a call" in advised.remark) == in_reasoning
 
 
+@pytest.mark.sample(0)
 def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
     remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
     assert (
@@ -234,6 +238,7 @@ def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
     assert glm[VLLM] == "known flaw of this reasoning parser: it treats a <tool_call> in the reasoning as a call"
 
 
+@pytest.mark.sample(0)
 def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None:
     ((_, report),) = reports(["mistralai-Mistral-7B-Instruct-v0.3"])
     remarks = {one.runtime: one.remark for one in report.sections.advice}
@@ -241,7 +246,7 @@ def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None
     assert remarks[VLLM] == ""
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("generation_prompt", "words", "switched"),
     [

@@ -215,7 +215,7 @@ def test_a_gguf_file_is_read_by_the_runtimes_that_read_gguf() -> None:
     assert {one.runtime for one in advice if not one.supported} == {"vLLM", "SGLang", "mlx-lm", "mlx-swift-lm"}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("template", [JSON, PLAIN])
 @pytest.mark.parametrize("name", ["qwen.jinja", "qwen.j2"])
 def test_a_file_with_a_template_is_a_template_given_alone(tmp_path: Path, template: str, name: str) -> None:
@@ -648,6 +648,7 @@ def test_a_guess_names_no_flag() -> None:
     }
 
 
+@pytest.mark.sample(0)
 def test_calls_that_no_format_reads_get_no_flag() -> None:
     unknown = JSON.replace("<tool_call>", "<|call|>").replace('"name": ', "").replace('", "arg', '" with "arg')
     assert advised(inspect_template(unknown)) == {
@@ -679,6 +680,7 @@ def test_a_parser_of_a_runtime_has_a_name_aliases_and_when_they_apply() -> None:
     )
 
 
+@pytest.mark.sample(0)
 def test_why_a_template_and_why_a_parser_are_separate(tmp_path: Path) -> None:
     alone, found = (
         support_by_runtime(report)["mlx-lm"] for report in (inspect_template(JSON), model(tmp_path, jinja=JSON))
@@ -776,7 +778,7 @@ READ_BY_MLX_LM = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", READ_BY_MLX_LM)
 def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str) -> None:
     utils = real()

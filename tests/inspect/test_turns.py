@@ -388,7 +388,7 @@ CASES += [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "answer", "how", "evidence", "template"),
     CASES,
@@ -410,7 +410,7 @@ AFTER_RESULT = changed(
 )
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("words", "how", "finding", "template"),
     [
@@ -446,6 +446,7 @@ def test_text_next_to_a_call_is_followed_into_later_turns(words: str, how: str, 
 ON_LAST = "{% if loop.last and m.role == 'user' %}SAID{% endif %}"
 
 
+@pytest.mark.sample(0)
 def test_a_system_message_that_is_gone_with_the_first_result() -> None:  # Mistral 7B v0.3 and Nemo
     system_text = ON_LAST.replace("SAID", "{{ messages[0].content if messages[0].role == 'system' }}")
     template = changed(LOOP, LOOP + system_text).replace(
@@ -470,6 +471,7 @@ def test_tools_that_are_gone_with_the_first_result() -> None:  # deepseek-v3 of 
     assert "tools-lost-after-result" not in [label(one) for one in report(kept).findings]
 
 
+@pytest.mark.sample(0)
 def test_an_empty_list_of_tools_is_reported_with_what_is_written_and_where() -> (
     None
 ):  # 27 of 33 lines pointed at a loop over it
@@ -499,7 +501,7 @@ FORGETS = changed(CALLS, "{% if m.tool_calls and not ns.begun %}<calls>{% set ns
 FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("template", "messages"),
     [
@@ -674,7 +676,7 @@ def test_a_template_that_does_not_compile_is_not_probed() -> None:
 # --- the beginning of the response
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("generation", "expected"),
     [
@@ -696,7 +698,7 @@ def test_the_prefill_is_what_follows_the_header(generation: str, expected: str) 
 # --- what the renderer receives
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("template", "expected"),
     [
@@ -967,6 +969,7 @@ def test_the_line_is_that_of_the_condition_or_of_the_text_that_decides() -> None
         assert report(template).sections.details[name.strip()].line == line, name
 
 
+@pytest.mark.sample(0)
 def test_results_without_ids_that_are_mixed_up_are_one_finding() -> None:
     findings = [one for one in report(NAMED_BY_ID).findings if one.outcome == "unmatched-result-lost"]
     assert [one.fix for one in findings] == ["Give every call an id, and every result the id of its call."]

@@ -142,6 +142,7 @@ def assert_fixed_by(report: Report) -> None:
     assert (report.verdict.tools == "broken") == bool(errors)
 
 
+@pytest.mark.sample(0)
 def test_a_filter_reached_only_by_string_arguments_is_reported_once() -> None:
     parsed = (
         "{% set args = c.function.arguments | fromjson if c.function.arguments is string else c.function.arguments %}"

@@ -245,6 +245,7 @@ def test_installing_toolfmt_is_enough_and_costs_a_process_that_reads_nothing_no_
     assert (done.stdout.split(), done.returncode) == (["True", "False", "True", "0"], 0), done.stderr
 
 
+@pytest.mark.sample(0)
 def test_an_sglang_of_another_age_goes_on_without_toolfmt(tmp_path: Path) -> None:
     done = a_process(tmp_path, core_types="")
     assert (done.stdout.split(), done.returncode) == (["True", "False", "False", "0"], 0)

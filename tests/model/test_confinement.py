@@ -29,14 +29,20 @@ TEXT = Job(eval, str, lambda answer: None)
 """Any expression: what a template could do if the sandbox of jinja2 did not hold."""
 
 
+@pytest.fixture(scope="module")
+def _shared() -> Iterator[Worker]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SOMEBODYS_TOKEN", "a secret")
+        made = new_worker()
+        yield made
+        made.close()
+
+
 @pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
-    monkeypatch.setenv("SOMEBODYS_TOKEN", "a secret")
-    made = new_worker()
-    made.start()
-    assert made.run(TEXT, "'ready'") == "ready"
-    yield made
-    made.close()
+def worker(_shared: Worker) -> Worker:
+    """A worker whose process is running; a test may end that."""
+    assert _shared.run(TEXT, "'ready'") == "ready"
+    return _shared
 
 
 def pid(worker: Worker) -> int:

@@ -210,6 +210,7 @@ def test_a_prompt_of_the_worker_shows_the_present_time(model: Any) -> None:
     assert shown in {moment.strftime("%Y-%m-%d") for moment in (before, datetime.now())}
 
 
+@pytest.mark.sample(0)
 def test_the_modules_of_its_jobs_are_imported_when_the_process_starts() -> None:
     """Before the limits count: a job's imports do not count for its template."""
     is_imported = Job(eval, bool, lambda answer: None)
@@ -345,6 +346,7 @@ def test_a_worker_that_cannot_be_started_gives_no_verdict(
     worker.close()
 
 
+@pytest.mark.sample(0)
 def test_a_thread_that_cannot_be_started_gives_no_verdict(small: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")

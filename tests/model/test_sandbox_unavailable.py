@@ -110,6 +110,7 @@ def test_several_models_have_a_row_without_a_verdict(
     )
 
 
+@pytest.mark.sample(0)
 def test_a_baseline_does_not_pass_if_a_model_is_not_inspected(tmp_path: Path, unavailable: Callable[..., None]) -> None:
     earlier = tmp_path / "earlier.json"
     earlier.write_text(cli("inspect", CLEAN, BROKEN, "--json").stdout, "utf-8")

@@ -53,7 +53,7 @@ ALTERED = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("looked_for", ["secret", "the secret"])
 @pytest.mark.parametrize("what", ALTERED)
 def test_a_call_that_is_altered_for_a_text_is_written_into_the_content(what: str, looked_for: str) -> None:
@@ -87,6 +87,7 @@ def test_a_role_that_is_altered_for_a_text_is_lost() -> None:
     )
 
 
+@pytest.mark.sample(0)
 def test_a_text_that_is_repeated_for_some_values_is_reported_or_moved() -> None:
     result = model_of(for_secret(RESULT, f"{RESULT} + '; ' + message.content"))
     assert result.render(talk(), [GET]).adaptations == ("results-as-user-messages",)

@@ -240,7 +240,7 @@ SAME_IDS = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("messages", SAME_IDS.values(), ids=SAME_IDS)
 def test_a_result_is_attributed_to_the_tool_that_its_own_turn_called(messages: list[dict[str, Any]]) -> None:
     in_words = model_of(DROPS_TOOLS).render(messages)

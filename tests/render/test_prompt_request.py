@@ -89,7 +89,7 @@ def model(name: str) -> Model:
     return model_of(templates()[name])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)
@@ -161,7 +161,7 @@ def test_a_repeated_text_is_continued_at_its_last_occurrence() -> None:
     assert through_transformers(SMALL, prompt.request()) == prompt.text
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_answer_goes_on_with_every_template(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)

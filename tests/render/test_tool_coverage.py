@@ -131,7 +131,7 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
 """The template, the tools, the question, and the tools that are reported."""
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_tools_that_a_template_changes_for_a_text_go_in_as_prose(name: str) -> None:
     source, tools, question, missing = CASES[name]
@@ -167,7 +167,7 @@ def test_an_honest_template_keeps_its_tools(question: str) -> None:
     assert model_of(HONEST).render(messages_of(question), [GET, DELETE, LINES]).strategy == "template"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "how",
     [

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sampling import END_TO_END, FEW, chosen, most_of
+from sampling import END_TO_END, chosen, most_of
 
 from toolfmt.formats import FORMATS
 from toolfmt.testing.corpus import TOPICS
@@ -67,7 +67,8 @@ def test_a_sample_shows_each_kind_first_and_does_not_change_with_the_order() -> 
 
 
 def test_few_cases_are_all_taken() -> None:
-    assert [most_of(number) for number in (1, FEW, FEW + 15, FEW + 16, 6838)] == [1, FEW, FEW, FEW + 1, 429]
+    assert [most_of(number, 2) for number in (1, 2, 17, 18, 6838)] == [1, 2, 2, 3, 429]
+    assert [most_of(number, 1) for number in (1, 2, 16, 17)] == [1, 1, 1, 2]
 
 
 A_TEST = """

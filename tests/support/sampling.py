@@ -1,8 +1,8 @@
 """Which cases of a test the default run takes: all of a few, and of many a stable sample.
 
-A test with many cases has one case in `ONE_IN` of those beyond `FEW`. A hash of the case's own name decides, so that
-the choice depends on no other case, no order and no machine. Cases that show something new come first: a kind of case
-(the part before the first colon of its name, such as format and topic of a case of the corpus), a value of one of
+A test with many cases has one case in `ONE_IN` of those beyond the first few. A hash of the case's own name decides, so
+that the choice depends on no other case, no order and no machine. Cases that show something new come first: a kind of
+case (the part before the first colon of its name, such as format and topic of a case of the corpus), a value of one of
 several parameters, the engine of a format.
 """
 
@@ -12,14 +12,19 @@ import hashlib
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest  # noqa: TC002 - a test's type, as in every file here
 
 from toolfmt.formats import FORMATS, ToolCallFormat
 
+TESTS = Path(__file__).parents[1]
 FEW, ONE_IN = 2, 16
 """A test with no more cases than `FEW` is taken whole; of the others these many, and one in so many of the rest."""
+FEW_OF_MODELS = 1
+"""The same for the tests of these packages, whose cases inspect a model each or render its prompts."""
+_OF_MODELS = frozenset({"cli", "inspect", "model", "render", "testing"})
 
 END_TO_END = {
     "agent/test_loop_tiny_model.py",  # a model that generates
@@ -42,17 +47,24 @@ END_TO_END = {
 
 def sample(function: pytest.Function, cases: Sequence[Any]) -> list[Any]:
     """Return the cases (pytest's `CallSpec2`) that the default run takes, in order."""
+    cases = [case for case in cases if not any(mark.name == "sample" and mark.args == (0,) for mark in case.marks)]
     marker = function.get_closest_marker("sample")
-    most = marker.args[0] if marker else most_of(len(cases))
+    few = FEW_OF_MODELS if package_of(function.path) in _OF_MODELS else FEW
+    most = marker.args[0] if marker else most_of(len(cases), few)
     if len(cases) <= most:
-        return list(cases)
+        return cases
     names = set(chosen({f"{function.nodeid}[{case.id}]": aspects(case) for case in cases}, most))
     return [case for case in cases if f"{function.nodeid}[{case.id}]" in names]
 
 
-def most_of(cases: int) -> int:
+def package_of(file: Path) -> str:
+    """Return the package that a file tests: the name of its directory in `tests/`."""
+    return file.relative_to(TESTS).parts[0] if file.is_relative_to(TESTS) else ""
+
+
+def most_of(cases: int, few: int) -> int:
     """Return how many of so many cases the default run takes."""
-    return cases if cases <= FEW else FEW + (cases - FEW) // ONE_IN
+    return cases if cases <= few else few + (cases - few) // ONE_IN
 
 
 def chosen(cases: Mapping[str, Sequence[Hashable]], most: int) -> list[str]:

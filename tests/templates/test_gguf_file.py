@@ -49,6 +49,7 @@ def failure(path: Path) -> str:
 # What is read
 
 
+@pytest.mark.sample(0)
 def test_the_runtimes_that_are_not_checked_for_a_gguf_file_are_listed(tmp_path: Path) -> None:
     template = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     path = written(tmp_path / "model.gguf", template=template)
@@ -326,6 +327,7 @@ def test_a_list_that_states_more_than_the_file_holds(tmp_path: Path, kind: gguf.
     assert failure(path) == f"{path}: a GGUF file whose metadata are damaged or cut short; download it again"
 
 
+@pytest.mark.sample(0)
 def test_a_file_that_states_more_keys_than_any_model_has(tmp_path: Path) -> None:
     keys = [(f"k{number}", gguf.GGUFValueType.UINT8, b"1") for number in range(10_001)]
     path = of_bytes(tmp_path / "model.gguf", *keys)

@@ -18,6 +18,7 @@ FIELDS = ["id", "format", "topic", "title", "seen", "text", "tools", "prefix", "
 CALL_FIELDS = ["type", "index", "name", "id", "arguments", "span", "tolerated", "rejected", "raw"]
 
 
+@pytest.mark.sample(0)
 def test_every_case_is_a_line_with_the_same_fields() -> None:
     result = CliRunner().invoke(main, ["dev", "corpus", "export"])
     assert (result.exit_code, result.stderr) == (0, "")

@@ -72,6 +72,7 @@ def test_our_own_parsers_satisfy_the_invariants(format: str) -> None:
     assert search.streams
 
 
+@pytest.mark.sample(0)
 def test_a_correct_parser_without_offsets_has_no_defects() -> None:
     search = searched(naive_parsers.sound, "json", 150)
     assert kinds(search) == set()
@@ -258,6 +259,7 @@ def test_any_exception_of_a_parser_is_reported_as_never_raises(elsewhere: None) 
     assert (broken.invariant, broken.kind) == ("never-raises", "KeyboardInterrupt in naive_parsers.py:read")
 
 
+@pytest.mark.sample(0)
 def test_the_attributes_of_a_factory_are_known(elsewhere: None) -> None:
     with InProcessTarget("first_closer:parser") as tried:
         assert (tried.formats, tried.version, tried.is_toolfmt) == (("json",), "1.0", False)
@@ -407,6 +409,7 @@ def test_the_command_prints_a_defect_as_a_case(elsewhere: None) -> None:
     assert result.output.splitlines()[-1].startswith("whole outputs only; markers tried: ")
 
 
+@pytest.mark.sample(0)
 def test_the_command_prints_json_for_machines(elsewhere: None) -> None:
     result = run("first_closer:parser", "--outputs", "20", "--json")
     found = json.loads(result.output)
