@@ -81,6 +81,19 @@ CASES = {
         "a value",
         "Call of get_weather rejected: expected a value, but found '}}</tool_call>' (character 57 of the call).",
     ),
+    "a word that is no value": (
+        "json",
+        JSON + '{"days": ^tree}}</tool_call>',
+        "a value",
+        "Call of get_weather rejected: expected a value, but found 'tree}}</tool_call>' (character 57 of the call).",
+    ),
+    "a malformed call of an undeclared tool, which is read ahead": (
+        "json",
+        '<tool_call>{"name": "open_door", "arguments": {"side" ^3}}</tool_call>',
+        "':' after the key \"side\"",
+        "Tool call rejected: expected ':' after the key \"side\", but found '3}}</tool_call>' "
+        "(character 54 of the call).",
+    ),
     "an empty name": (
         "json",
         '<tool_call>{"name": ^"", "arguments": {}}</tool_call>',
