@@ -132,7 +132,7 @@ def test_a_rejection_is_reported_and_the_call_can_be_repeated(weather: Weather) 
     outcome = run(scripted(wrong, calls("Oslo"), Message("It rains.")), [USER], weather.registry)
     assert outcome.messages[1:3] == [
         {"role": "assistant", "content": "Let me see. " + raw},
-        user(f"Your call of get_weather was not executed: it ends before it is whole (incomplete_output). {AGAIN}"),
+        user(f"Call of get_weather rejected: the output ended before the call was complete. {AGAIN}"),
     ]
     assert (outcome.ended, weather.cities) == ("answered", ["Oslo"])
     assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
@@ -146,8 +146,8 @@ def test_several_rejections_are_reported_in_one_message_after_the_results(weathe
     assert outcome.messages[1]["content"] == "<x><x><y>"
     assert [message["role"] for message in outcome.messages] == ["user", "assistant", "tool", "user", "assistant"]
     assert outcome.messages[3]["content"].splitlines() == [
-        f"Your call of get_weather was not executed: it is not written as a call is (malformed_syntax). {AGAIN}",
-        f"Your call was not executed: no tool has this name (undeclared_tool). {AGAIN}",
+        f"Call of get_weather rejected: it is malformed. {AGAIN}",
+        f"Tool call rejected: the tool is not declared. {AGAIN}",
     ]
     assert len(outcome.executions) == 4
 
@@ -389,16 +389,15 @@ def test_reasoning_goes_back_under_the_key_it_came_under(weather: Weather, serve
 @pytest.mark.parametrize(
     ("arguments", "finish_reason", "why"),
     [
-        ('{"city": "Os', "length", "it ends before it is whole (incomplete_output)"),
-        (CITY, "length", "it ends before it is whole (incomplete_output)"),
+        ('{"city": "Os', "length", "the output ended before the call was complete"),
+        (CITY, "length", "the output ended before the call was complete"),
         (
             '{"city": "Os',
             "tool_calls",
-            "its arguments cannot be read (invalid_arguments): they are not JSON (Unterminated string starting at: "
-            "line 1 column 10 (char 9))",
+            "the arguments are invalid: they are not JSON (Unterminated string starting at: line 1 column 10 (char 9))",
         ),
-        ("[1]", "tool_calls", "its arguments cannot be read (invalid_arguments): they are not a JSON object"),
-        ("", "tool_calls", "its arguments cannot be read (invalid_arguments)"),
+        ("[1]", "tool_calls", "the arguments are invalid: they are not a JSON object"),
+        ("", "tool_calls", "the arguments are invalid: they are not JSON (Expecting value: line 1 column 1 (char 0))"),
     ],
 )
 def test_an_invalid_call_from_a_server_is_not_executed(
@@ -410,7 +409,7 @@ def test_an_invalid_call_from_a_server_is_not_executed(
     assert weather.cities == []
     assert serving.requests[1]["messages"][1:] == [
         {"role": "assistant", "content": "Let me see. " + arguments},
-        user(f"Your call of get_weather was not executed: {why}. {AGAIN}"),
+        user(f"Call of get_weather rejected: {why}. {AGAIN}"),
     ]
     assert outcome.ended == "answered"
 
@@ -693,10 +692,7 @@ def test_a_call_that_no_conversation_can_hold_is_reported_and_the_run_continues(
     assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
     assert outcome.messages[1:3] == [
         {"role": "assistant", "content": "Well. " + (arguments if raw is None else written)},
-        user(
-            "Your call of get_weather was not executed: its arguments cannot be read (invalid_arguments): "
-            f"{why}. {AGAIN}"
-        ),
+        user(f"Call of get_weather rejected: the arguments are invalid: {why}. {AGAIN}"),
     ]
 
 

@@ -26,6 +26,10 @@ TOOLS: list[Any] = [
 CALLS = [("get_weather", {"city": "Oslo"}), ("now", {})]
 THOUGHT = "<think>Hm.</think>"
 CUT = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Os'
+WHY = (
+    "Call of get_weather rejected: the output ended before the call was complete; expected the end of the string "
+    "(character 61 of the call)."
+)
 TEXT = "Let me look."
 ANSWER = THOUGHT + TEXT + toolfmt.write("json", CALLS, TOOLS) + "\n" + CUT
 RAW_JSON = '{"name": "get_weather", "parameters": {"city": "Os'
@@ -49,7 +53,7 @@ def test_a_chain_returns_a_message_with_the_calls_and_the_truncated_ones() -> No
     assert type(message) is AIMessage
     assert (message.content, message.additional_kwargs, made(message)) == (TEXT, {"reasoning_content": "Hm."}, CALLS)
     (bad,) = message.invalid_tool_calls
-    expected = {"name": "get_weather", "args": CUT, "id": None, "error": "incomplete_output"}
+    expected = {"name": "get_weather", "args": CUT, "id": None, "error": WHY}
     assert expected | {"type": "invalid_tool_call"} == bad
 
 
@@ -57,13 +61,11 @@ def test_a_chain_streams_content_as_it_comes_and_calls_when_they_are_whole() -> 
     chunks = list((FakeListChatModel(responses=[ANSWER]) | read_calls("json", TOOLS)).stream("How is it?"))
     assert list(TEXT) == [chunk.content for chunk in chunks if chunk.content]
     assert [[call] for call in CALLS] == [made(chunk) for chunk in chunks if chunk.tool_calls]
-    assert [chunk.invalid_tool_calls[0]["error"] for chunk in chunks if chunk.invalid_tool_calls] == [
-        "incomplete_output"
-    ]
+    assert [chunk.invalid_tool_calls[0]["error"] for chunk in chunks if chunk.invalid_tool_calls] == [WHY]
     assert [chunk.chunk_position for chunk in chunks[-2:]] == [None, "last"]
     message = joined(iter(chunks))
     assert (message.content, made(message)) == (TEXT, CALLS)
-    rejected = [{"reason": "incomplete_output", "raw": CUT}]
+    rejected = [{"reason": "incomplete_output", "message": WHY, "raw": CUT}]
     assert message.additional_kwargs == {"reasoning_content": "Hm.", "rejected": rejected}
     assert [json.loads(bad["args"]) for bad in message.invalid_tool_calls] == [CUT]
     assert message.id == chunks[0].id is not None

@@ -42,6 +42,11 @@ CLOSED_BEFORE = {"atem": "\n</atem:function_calls>"}
 CALL = '<tool_call>\n{"name": "f", "arguments": {"city": "Paris"}}\n</tool_call>'
 MALFORMED = '<tool_call>{"name": "f", "arguments": {"a": 1 @}}</tool_call>'
 INCOMPLETE = '<tool_call>{"name": "f", "arguments": {"city": "Os'
+MALFORMED_MESSAGE = "Call of f rejected: expected ',' or '}', but found '@}}</tool_call>' (character 46 of the call)."
+INCOMPLETE_MESSAGE = (
+    "Call of f rejected: the output ended before the call was complete; expected the end of the string "
+    "(character 50 of the call)."
+)
 
 
 def events(
@@ -171,9 +176,9 @@ def error(payload: Payload) -> str | None:
 @pytest.mark.parametrize("kind", SHAPES)
 def test_a_rejected_call_is_an_error_if_the_caller_requests_it(kind: type[StreamEncoder]) -> None:
     payloads = stream(kind, events(f"Well.{MALFORMED}"), rejected="error")
-    assert error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
+    assert error(payloads[-1]) == MALFORMED_MESSAGE
     whole = made(kind, rejected="error").whole([event for batch in events(MALFORMED) for event in batch])
-    assert error(whole) == "a tool call went wrong: malformed_syntax"
+    assert error(whole) == MALFORMED_MESSAGE
     cut = stream(kind, events(INCOMPLETE), "length", rejected="error")
     assert error(cut[-1]) is None and read(kind, cut).ending == ENDINGS[kind]["cut"]
 
@@ -182,12 +187,12 @@ def test_a_rejected_call_is_an_error_if_the_caller_requests_it(kind: type[Stream
 def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[StreamEncoder]) -> None:
     """Its arguments were already sent: nothing else would show the client that it must not be executed."""
     payloads = stream(kind, events(f"{MALFORMED} Sorry."), "stop", whole_calls=False)
-    assert has_call(payloads) and error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
+    assert has_call(payloads) and error(payloads[-1]) == MALFORMED_MESSAGE
     assert MALFORMED not in json.dumps(payloads)
     at_the_limit = stream(kind, events(f"{MALFORMED} Sor"), "length", whole_calls=False)
-    assert error(at_the_limit[-1]) == "a tool call went wrong: malformed_syntax"
+    assert error(at_the_limit[-1]) == MALFORMED_MESSAGE
     incomplete = stream(kind, events(INCOMPLETE), "stop", whole_calls=False)
-    assert error(incomplete[-1]) == "a tool call went wrong: incomplete_output"
+    assert error(incomplete[-1]) == INCOMPLETE_MESSAGE
     cut = stream(kind, events(INCOMPLETE), "length", whole_calls=False)
     assert error(cut[-1]) is None and ENDINGS[kind]["cut"] in json.dumps(cut[-2:])
 
@@ -202,7 +207,7 @@ def test_a_whole_answer_has_whole_calls_whatever_a_stream_would_have(kind: type[
 @pytest.mark.parametrize("kind", [Chat, Messages, Responses])
 def test_the_first_call_that_broke_decides(kind: type[StreamEncoder]) -> None:
     payloads = stream(kind, events(MALFORMED + INCOMPLETE), "length", whole_calls=False)
-    assert error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
+    assert error(payloads[-1]) == MALFORMED_MESSAGE
 
 
 def test_the_text_in_which_a_response_was_cut_is_incomplete() -> None:

@@ -55,6 +55,10 @@ def test_a_message_holds_everything() -> None:
                 "raw": cut,
                 "name": None,
                 "arguments": "",
+                "at": len(before + cut),
+                "expected": "the end of the string",
+                "message": "Tool call rejected: the output ended before the call was complete; "
+                "expected the end of the string (character 22 of the call).",
             }
         ],
     }

@@ -15,6 +15,7 @@ from toolfmt.agent.call_shapes import parts_of_call, read_arguments
 from toolfmt.agent.protocol import AskModel, ModelResponse, was_cut
 from toolfmt.agent.results import sendable
 from toolfmt.errors import ToolfmtError
+from toolfmt.messages.arguments import READABLE, unreadable
 from toolfmt.messages.events import (
     Content,
     Event,
@@ -25,6 +26,7 @@ from toolfmt.messages.events import (
     ToolCallRejected,
     ToolCallStart,
 )
+from toolfmt.messages.rejections import rejection_message
 from toolfmt.messages.tools import kind_of, tool_schemas
 from toolfmt.render.request.client_parts import as_mapping, sorted_parts
 
@@ -135,7 +137,9 @@ def _events_of(message: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]
         try:
             id, name, given = parts_of_call(call)
         except TypeError:
-            yield ToolCallRejected(index, "missing_tool_name", _NO_SPAN, json.dumps(call, default=str))
+            raw, expected = json.dumps(call, default=str), "the name of a tool"
+            why = rejection_message("missing_tool_name")
+            yield ToolCallRejected(index, "missing_tool_name", _NO_SPAN, raw, 0, expected, why)
             continue
         arguments = given if isinstance(given, str) else json.dumps(given, default=str)
         if given in _NO_ARGUMENTS and name in schemas and not schemas[name].get("properties"):
@@ -143,7 +147,15 @@ def _events_of(message: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]
         wrong = _wrong(arguments, cut and index == len(calls) - 1)
         yield ToolCallStart(index, sendable(name), sendable(id))
         yield ToolCallArguments(index, sendable(arguments))
-        yield ToolCallRejected(index, wrong, _NO_SPAN, sendable(arguments)) if wrong else ToolCallEnd(index, _NO_SPAN)
+        yield _rejected(index, wrong, name, arguments) if wrong else ToolCallEnd(index, _NO_SPAN)
+
+
+def _rejected(index: int, reason: RejectionReason, name: str, arguments: str) -> ToolCallRejected:
+    if reason == "invalid_arguments":
+        message = unreadable(read_arguments(arguments)[1], name)
+    else:
+        message = rejection_message(reason, name=name)
+    return ToolCallRejected(index, reason, _NO_SPAN, sendable(arguments), 0, READABLE, message)
 
 
 def _text_of(part: Mapping[str, Any]) -> str:

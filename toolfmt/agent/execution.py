@@ -11,20 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from toolfmt.agent.results import sendable, without_addresses
-from toolfmt.messages.arguments import read_object
-from toolfmt.messages.events import RejectionReason
 from toolfmt.messages.message import Rejected
+from toolfmt.messages.rejections import rejection_message
 
 ExecutionOutcome: TypeAlias = Literal["result", "unknown_tool", "invalid_arguments", "exception", "rejected"]
 _LONGEST_NAME = 80
 _LONGEST_ERROR = 1000
-_WHY_REJECTED: dict[RejectionReason, str] = {
-    "malformed_syntax": "it is not written as a call is",
-    "incomplete_output": "it ends before it is whole",
-    "missing_tool_name": "it names no tool",
-    "undeclared_tool": "no tool has this name",
-    "invalid_arguments": "its arguments cannot be read",
-}
 
 
 @dataclass(frozen=True)
@@ -67,13 +59,9 @@ def raised(name: str, error: BaseException) -> str:
 
 
 def rejection(rejected: Rejected, known: Iterable[str]) -> str:
-    called = f"of {_short(rejected.name)} " if rejected.name else ""
-    why = f"{_WHY_REJECTED[rejected.reason]} ({rejected.reason})"
-    problem = read_object(rejected.arguments)[1] if rejected.arguments else ""
-    if problem and rejected.reason == "invalid_arguments":
-        why += f": {problem}"
-    sentence = f"Your call {called}was not executed: {why}."
-    return f"{sentence} {_listed(known)} Write the call again, whole, or answer without it."
+    """Return the message of a rejected call, with the names of the tools."""
+    message = rejected.message or rejection_message(rejected.reason, name=rejected.name or "")
+    return f"{message} {_listed(known)} Write the call again, whole, or answer without it."
 
 
 def _listed(known: Iterable[str]) -> str:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from toolfmt.messages.arguments import read_object, unreadable_rejected
+from toolfmt.messages.arguments import READABLE, read_object, unreadable, unreadable_rejected
 from toolfmt.messages.events import Event
-from toolfmt.messages.message import CALL_ID, Message, Rejected, stored_message, taken_ids
+from toolfmt.messages.message import CALL_ID, Message, Rejected, ToolCall, stored_message, taken_ids
 
 _ENDED = (
     *("stop", "eos", "eos_token", "stop_sequence", "stop_string", "end_turn", "complete", "completed"),
@@ -82,14 +82,16 @@ def heard(message: Message) -> Message:
     unreadable = [call for call in message.tool_calls if read_object(call.arguments)[1]]
     if not unreadable:
         return message
-    rejected = [
-        Rejected(index, "invalid_arguments", (0, 0), call.arguments, call.name, call.arguments)
-        for index, call in enumerate(message.tool_calls)
-        if call in unreadable
-    ]
+    rejected = [_unreadable(index, call) for index, call in enumerate(message.tool_calls) if call in unreadable]
     left = [call for call in message.tool_calls if call not in unreadable]
     made = replace(message, tool_calls=left, rejected=[*message.rejected, *rejected])
     return replace(made, stored=None) if isinstance(made, ModelResponse) else made
+
+
+def _unreadable(index: int, call: ToolCall) -> Rejected:
+    given = call.arguments
+    message = unreadable(read_object(given)[1], call.name)
+    return Rejected(index, "invalid_arguments", (0, 0), given, call.name, given, 0, READABLE, message)
 
 
 def stored_response(message: Message) -> dict[str, Any]:

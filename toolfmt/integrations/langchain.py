@@ -38,10 +38,10 @@ def read_calls(format: str | ToolCallFormat, tools: Iterable[Any] | None = None,
     The response is an `AIMessage`, or the text of a model without messages. Calls that the message already has are
     kept.
 
-    A call that was cut or rejected is in `invalid_tool_calls`, with its text as `args` and the reason as `error`. When
-    streaming, content is passed on immediately and a call once it is complete. Adding chunks parses `args` again and
-    drops `error`. Therefore a rejected call's `args` are then its text as a JSON string, and the reason is in
-    `additional_kwargs["rejected"]`.
+    A call that was cut or rejected is in `invalid_tool_calls`, with its text as `args` and the rejection's `message` as
+    `error`. When streaming, content is passed on immediately and a call once it is complete. Adding chunks parses
+    `args` again and drops `error`. Therefore a rejected call's `args` are then its text as a JSON string, and the
+    reason and the message are in `additional_kwargs["rejected"]`.
 
     Args:
         format: A format or its name.
@@ -116,7 +116,7 @@ class _Stream:
         parts += [(bad["name"], bad["args"], bad["id"]) for bad in rejected]
         chunks = [{"name": name, "args": args, "id": id, "index": None} for name, args, id in parts]
         lists = {"tool_calls": _calls(read), "invalid_tool_calls": rejected, "tool_call_chunks": chunks}
-        reasons = [{"reason": one.reason, "raw": one.raw} for one in read.rejected]
+        reasons = [{"reason": one.reason, "message": one.message, "raw": one.raw} for one in read.rejected]
         return _with(message, read, lists, **({"rejected": reasons} if reasons else {}))
 
 
@@ -154,7 +154,7 @@ def _calls(read: Message) -> list[dict[str, Any]]:
 
 def _rejected(read: Message) -> list[dict[str, Any]]:
     return [
-        {"name": bad.name, "args": bad.raw, "id": None, "error": bad.reason, "type": "invalid_tool_call"}
+        {"name": bad.name, "args": bad.raw, "id": None, "error": bad.message, "type": "invalid_tool_call"}
         for bad in read.rejected
     ]
 

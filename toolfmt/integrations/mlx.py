@@ -174,8 +174,8 @@ def _calls(text: str, format: ToolCallFormat, tools: Any) -> list[dict[str, Any]
     written = {event.id for event in events if isinstance(event, ToolCallStart)}
     message = Message.from_events(events, call_id=format.call_id)
     if not message.tool_calls:
-        why = message.rejected[0].reason if message.rejected else "no call"
-        raise ValueError(f"{why}, read as {format.name}")
+        why = message.rejected[0].message if message.rejected else "There is no tool call."
+        raise ValueError(f"{why} The format is {format.name}.")
     return [
         # If the model wrote no id, mlx-lm creates one that is unique in the conversation.
         {"name": call.name, "arguments": json.loads(call.arguments), "id": call.id if call.id in written else None}

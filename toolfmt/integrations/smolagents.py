@@ -92,4 +92,4 @@ def _why(read: Message) -> str:
     if not read.rejected:
         return "the output contains no tool call"
     bad = read.rejected[0]
-    return f"the tool call is rejected ({bad.reason}): {bad.raw[:_MOST_SHOWN]}"
+    return f"{bad.message} The call is: {bad.raw[:_MOST_SHOWN]}"

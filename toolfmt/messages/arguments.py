@@ -15,9 +15,11 @@ from typing import Any, NoReturn
 
 from toolfmt._util.json_values import why_no_json
 from toolfmt.errors import json_fault
-from toolfmt.messages.events import Event, ToolCallArguments, ToolCallEnd, ToolCallRejected
+from toolfmt.messages.events import Event, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.messages.rejections import rejection_message
 
 _MOST_SHOWN = 100
+_MAX_PROBLEM = 300
 
 
 def read_object(text: str) -> tuple[dict[str, Any], str]:
@@ -40,16 +42,33 @@ def unreadable_rejected(events: Iterable[Event], text: str = "") -> list[Event]:
 
     `raw` comes from `text` if given, else from the arguments alone.
     """
+    names: dict[int, str] = {}
     arguments: dict[int, list[str]] = {}
     checked: list[Event] = []
     for event in events:
-        if isinstance(event, ToolCallArguments):
+        if isinstance(event, ToolCallStart):
+            names[event.index] = event.name
+        elif isinstance(event, ToolCallArguments):
             arguments.setdefault(event.index, []).append(event.delta)
-        elif isinstance(event, ToolCallEnd) and read_object(written := "".join(arguments.get(event.index, ())))[1]:
-            raw = text[max(0, event.span[0]) : max(0, event.span[1])] or written
-            event = ToolCallRejected(event.index, "invalid_arguments", event.span, raw)
+        elif isinstance(event, ToolCallEnd):
+            written = "".join(arguments.get(event.index, ()))
+            if problem := read_object(written)[1]:
+                raw = text[max(0, event.span[0]) : max(0, event.span[1])] or written
+                message = unreadable(problem, names.get(event.index, ""))
+                index, span = event.index, event.span
+                event = ToolCallRejected(index, "invalid_arguments", span, raw, span[0], READABLE, message)
         checked.append(event)
     return checked
+
+
+READABLE = "arguments that are one valid JSON object"
+"""What is expected of a call whose arguments cannot be read (`ToolCallRejected.expected`)."""
+
+
+def unreadable(problem: str, name: str) -> str:
+    """Return the message for a call whose arguments cannot be read, with the problem from `read_object`."""
+    problem = f"the arguments are invalid: {problem[:_MAX_PROBLEM]}"
+    return rejection_message("invalid_arguments", problem=problem, name=name)
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -130,12 +130,20 @@ class ToolCallRejected:
         reason: Why it is rejected.
         span: The range of the call in the input: two offsets in characters.
         raw: The text of the call, the input from `span[0]` to `span[1]`.
+        at: The offset in the input where parsing stopped: the first character that cannot continue the call. For
+            incomplete output, the end of the input. For an undeclared tool, the start of its name.
+        expected: A phrase for what would have been valid there. Empty if nothing specific can be said.
+        message: One sentence for the model that wrote the call. Character numbers in it are offsets in `raw`, from 0,
+            because the model knows its call and not the input.
     """
 
     index: int
     reason: RejectionReason
     span: tuple[int, int]
     raw: str
+    at: int = 0
+    expected: str = ""
+    message: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -144,6 +152,9 @@ class ToolCallRejected:
             "reason": self.reason,
             "span": list(self.span),
             "raw": self.raw,
+            "at": self.at,
+            "expected": self.expected,
+            "message": self.message,
         }
 
 

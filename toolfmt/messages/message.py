@@ -56,7 +56,10 @@ class ToolCall:
 
 @dataclass(slots=True)
 class Rejected:
-    """A call that must not be executed: the reason, the position, the text, and name and arguments if known."""
+    """A call that must not be executed: the reason, the position, the text, and name and arguments if known.
+
+    `at`, `expected` and `message` are those of `ToolCallRejected`.
+    """
 
     index: int
     reason: RejectionReason
@@ -64,6 +67,9 @@ class Rejected:
     raw: str
     name: str | None = None
     arguments: str = ""
+    at: int = 0
+    expected: str = ""
+    message: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -73,6 +79,9 @@ class Rejected:
             "raw": self.raw,
             "name": self.name,
             "arguments": self.arguments,
+            "at": self.at,
+            "expected": self.expected,
+            "message": self.message,
         }
 
 
@@ -175,7 +184,9 @@ def stored_message(events: Iterable[Event], message: Message) -> dict[str, Any]:
 
 
 def _rejected(event: ToolCallRejected, started: ToolCall | None, arguments: str) -> Rejected:
-    return Rejected(event.index, event.reason, event.span, event.raw, started.name if started else None, arguments)
+    name = started.name if started else None
+    call = event.index, event.reason, event.span, event.raw, name, arguments
+    return Rejected(*call, event.at, event.expected, event.message)
 
 
 class CallIds:

@@ -42,8 +42,9 @@ def outline(events: list[Event] | list[str]) -> list[Any]:
 
 
 def _lengths(value: Any) -> Any:
-    kept = ("type", "reason", "tolerated", "span")
-    return {key: len(one) if isinstance(one, str) and key not in kept else one for key, one in value.items()}
+    kept, dropped = ("type", "reason", "tolerated", "span"), ("expected", "message")  # they quote a part of the text
+    shown = {key: one for key, one in value.items() if key not in dropped}
+    return {key: len(one) if isinstance(one, str) and key not in kept else one for key, one in shown.items()}
 
 
 def masked_tools(tools: list[dict[str, Any]] | None, masking: Masking) -> list[Any] | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from toolfmt.formats.engines.name_repair import Likenesses
 from toolfmt.formats.scanner.scanner import Body, Incomplete, Malformed, Reading, Scan, Stretch
+from toolfmt.formats.tolerances import EXPECTED, TOLERANCES
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import (
     Event,
@@ -22,6 +23,7 @@ from toolfmt.messages.events import (
     ToolCallRejected,
     ToolCallStart,
 )
+from toolfmt.messages.rejections import MAX_EXPECTED, rejection_message
 from toolfmt.messages.tools import parameter_order
 
 MOST_UNDECLARED = 400
@@ -35,6 +37,18 @@ class Undeclared(Exception):
 
 class Committed(Exception):
     """A probe has seen enough: what stands here is a call."""
+
+
+class Refusal(NamedTuple):
+    """Why the open call is rejected."""
+
+    reason: RejectionReason
+    at: int
+    """The offset of the first character that cannot continue the call."""
+    expected: str
+    """A phrase for what would have been valid there."""
+    problem: str = ""
+    """What is wrong, if it is more specific than the reason."""
 
 
 class Calls:
@@ -60,7 +74,11 @@ class Calls:
     beside it (`begin_beside`)."""
     _open = _announced = telling = _complete = _continued = False
     _name = ""
-    _reason: RejectionReason | None = None
+    name_at = -1
+    """Where the name of the open call begins; an engine sets it before it reads the name."""
+    key_at = -1
+    """Where the last key of an object begins."""
+    _refusal: Refusal | None = None
     _likenesses: Likenesses | None = None
 
     def __init__(
@@ -113,18 +131,23 @@ class Calls:
             name = meant
         self._name = meant
         if not name:
-            self.refuse("missing_tool_name")
+            self.refuse("missing_tool_name", "the name of a tool", self._name_begins)
         elif self._schemas is not None and name not in self._schemas:
-            self.refuse("undeclared_tool")
-        elif self._reason is None:
+            self.refuse("undeclared_tool", "the name of a declared tool", self._name_begins)
+        elif self._refusal is None:
             self._announced = self.telling = True
             self.events.append(ToolCallStart(self.index, name, id))
+
+    @property
+    def _name_begins(self) -> int:
+        """Where the name of the open call begins, or what has been read of the call ends."""
+        return self.name_at if self.name_at >= self._begin else self._scan.position
 
     def arguments(self, fragment: str) -> None:
         """More of the arguments' JSON text."""
         if self.telling:
             self._fragments.append(fragment)
-        elif self._reason == "undeclared_tool":
+        elif self.is_counted:
             self._unsaid += len(fragment)
             if self._unsaid > MOST_UNDECLARED:
                 raise Undeclared
@@ -138,7 +161,7 @@ class Calls:
         if self._scan.cut and name.startswith("missing_"):
             self.need_end()
         if self.strict:
-            self.refuse("malformed_syntax")
+            self.refuse("malformed_syntax", EXPECTED.get(name, ""), problem=TOLERANCES.get(name, ""))
         self._tolerated[name] = None
 
     def need_end(self) -> None:
@@ -147,7 +170,7 @@ class Calls:
         if scan.cut and scan.closed:
             rest = scan.text[scan.at :].strip()
             if any(end.startswith(rest) for end in self._ends):
-                self.refuse("incomplete_output")
+                self.refuse("incomplete_output", "the end marker of the call", scan.offset + len(scan.text))
 
     def before(self, text: str, at: int) -> str:
         """What stands right before a place in the text that a body was given, a few words of it at most."""
@@ -157,17 +180,25 @@ class Calls:
         """Whether this call has been read generously in this way."""
         return name in self._tolerated
 
-    def refuse(self, reason: RejectionReason) -> None:
-        """The call will be rejected, for the first reason given, but goes on to where it ends."""
-        if self._reason is None:
+    def refuse(self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = "") -> None:
+        """The call will be rejected, for the first reason given, but goes on to where it ends.
+
+        Args:
+            reason: Why.
+            expected: A phrase for what would have been valid.
+            at: The offset where that would have been valid; None for the position of the scanner.
+            problem: What is wrong, if it is more specific than the reason.
+        """
+        if self._refusal is None:
             self.flush()
-            self._reason = reason
+            at = self._scan.position if at is None else at
+            self._refusal = Refusal(reason, at, expected[:MAX_EXPECTED], problem)
             self.telling = False
 
     def stream(self, body: Body) -> Reading[None]:
         """Pass a stretch of the arguments on while it arrives."""
         if not (yield from self._scan.stream(body, self)):
-            raise Incomplete
+            raise Incomplete("the end of the string")
 
     def waits_in(self, body: Body) -> Stretch | None:
         """What the driver may pass over while the stretch arrives; None where what arrives is counted."""
@@ -181,7 +212,7 @@ class Calls:
     @property
     def is_counted(self) -> bool:
         """Whether the length of the open call decides if it is one: its tool is undeclared."""
-        return self._reason == "undeclared_tool"
+        return self._refusal is not None and self._refusal.reason == "undeclared_tool"
 
     def _stretch(self, body: Body) -> Stretch:
         return Stretch(self._scan, body, calls=self)
@@ -284,7 +315,8 @@ class Calls:
             schema = {} if self._schemas is None else self._schemas.get(self._name, {})
             names = self._orders[self._name] = parameter_order(schema)
         if position >= len(names):
-            raise Malformed("invalid_arguments")
+            expected = f"at most {len(names)} arguments without keys" if names else "an argument with a key"
+            raise Malformed("invalid_arguments", expected)
         return names[position]
 
     # --- for the driver
@@ -317,7 +349,7 @@ class Calls:
         self._unsaid = 0
         self._open = True
         self._announced = self.telling = self._complete = False
-        self._reason = None
+        self._refusal = None
         self._tolerated = {}
         if self._noted:
             self.tolerate(self._noted)
@@ -381,14 +413,14 @@ class Calls:
     def close(self) -> None:
         """The frame has been read; what is not complete by now never will be."""
         if self._open and not self._complete:
-            self.refuse("malformed_syntax")
+            self.refuse("malformed_syntax", "the end of the call")
         self._finish(self._scan.position)
         self.committed = False
 
-    def reject(self, reason: RejectionReason) -> None:
-        """The open call ends here, rejected."""
+    def reject(self, reason: RejectionReason, expected: str, at: int) -> None:
+        """The open call ends here, rejected: `expected` would have been valid at `at`."""
         self._complete = False
-        self.refuse(reason)
+        self.refuse(reason, expected, at)
         self.close()
 
     def left_open(self, events: list[Event]) -> list[Event]:
@@ -419,18 +451,26 @@ class Calls:
         self.flush()
         self._open = False
         continued, self._continued = self._continued, False
-        if not continued and (position < 0 or (position == 0 and self._reason is None)):
+        if not continued and (position < 0 or (position == 0 and self._refusal is None)):
             # It ended within the prefix, however late that became clear.
             of_this = (ToolCallStart, ToolCallArguments)
             self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self.index)]
             self.index -= 1
             return
         span = (max(self._begin, 0), max(position, 0))
-        if self._reason is None:
+        if self._refusal is None:
             self.events.append(ToolCallEnd(self.index, span, tuple(self._tolerated)))
         else:
-            raw = self._scan.kept_between(*span)
-            self.events.append(ToolCallRejected(self.index, self._reason, span, raw))
+            self.events.append(self._rejected(self._refusal, span))
+
+    def _rejected(self, refusal: Refusal, span: tuple[int, int]) -> ToolCallRejected:
+        reason, at, expected, problem = refusal
+        raw = self._scan.kept_between(*span)
+        at = min(max(at, span[0]), span[1])
+        message = rejection_message(
+            reason, raw, at - span[0], expected, problem=problem, name=self._name, declared=self._schemas or ()
+        )
+        return ToolCallRejected(self.index, reason, span, raw, at, expected, message)
 
 
 class DryRun(Calls):
@@ -449,9 +489,9 @@ class DryRun(Calls):
         """Not said."""
 
     def give_up(self) -> NoReturn:
-        raise Malformed
+        raise Malformed(expected="the name of the tool")
 
-    def refuse(self, reason: RejectionReason) -> None:
+    def refuse(self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = "") -> None:
         """Not said; what would be rejected as it stands is no less a call."""
 
     def waits_in(self, body: Body) -> Stretch | None:

@@ -25,8 +25,11 @@ from toolfmt.formats.scanner.spans import UNESCAPED, escaped, quoted
 from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
 from toolfmt.formats.values.value_reader import BetweenMarks, Gathered, Notation, begins_string, read_string, read_value
 from toolfmt.formats.values.value_writers import ValueWriter
+from toolfmt.messages.rejections import end_marker, named, one_of, shown
 
 _FENCE = "```"
+_ALONE = "the end of the line after the call"
+_ESCAPED = "a string with escaped quotes"
 _LANGUAGE = re.compile(r"[a-z_]*")
 _BLANKS = re.compile(r"[ \t]*")
 _QUOTES = literals("'", '"')
@@ -137,7 +140,7 @@ class CallExpression(Frame):
             if not calls.committed:
                 read = yield from self._stands(scan, calls)
                 if read is None:
-                    raise Malformed
+                    raise Malformed(expected="a call that stands alone")
                 if read:
                     scan.skip(read)
                     return
@@ -188,7 +191,7 @@ class CallExpression(Frame):
             enclosed = (yield from scan.literal(literals(begin))) if begin else ""
         yield from scan.skip_spaces()
         calls.inside()
-        objects = bool(opener and self.enclosing) and self.lead[:1] != "{" and (yield from scan.need()) == "{"
+        objects = bool(opener and self.enclosing) and self.lead[:1] != "{" and (yield from scan.need("a call")) == "{"
         notes = []
         if not opener and self.opener:
             notes.append("missing_opener")
@@ -207,12 +210,12 @@ class CallExpression(Frame):
             yield from self._calls(scan, calls, _Frame(end if enclosed else "", notes, declared, alone, bool(opener)))
         if fence and not (yield from follows(scan, _FENCE)):
             if not opener:
-                raise Malformed
+                raise Malformed(expected=shown(_FENCE))
             calls.tolerate("missing_fence")
         closers = self.closers if opener else tuple(mark for mark in self.closers if not mark.startswith(_FENCE))
         closed = yield from close_frame(scan, calls, opener, *closers)
         if not closed and calls.noted(UNESCAPED):
-            raise Malformed
+            raise Malformed(expected=end_marker(*closers))
         return _Ending(bool(closed and closers), bool(enclosed), bool(fence))
 
     def _stands(self, scan: Scan, calls: Calls) -> Reading[int | None]:
@@ -259,15 +262,15 @@ class CallExpression(Frame):
         if following in ("", "\n", "\r"):
             yield from scan.spaces()
             if ending.fenced and (yield from scan.peek()) not in ("", _FENCE[0]):
-                raise Malformed  # an example, and its explanation
+                raise Malformed(expected=_ALONE)  # an example, and its explanation
             if not ending.fenced and not ending.enclosed and (yield from scan.literal(literals(_FENCE))):
                 yield from scan.word(_BLANKS)
                 if (yield from scan.peek()) in ("", "\r", "\n"):
-                    raise Malformed  # a line of a program, and its end
+                    raise Malformed(expected=_ALONE)  # a line of a program, and its end
         elif not ending.enclosed or (following in _OPERATORS if blanks else not calls.known or following in _GOES_ON):
-            raise Malformed
+            raise Malformed(expected=_ALONE)
         elif blanks and following.islower():
-            raise Malformed  # a sentence goes on, which names the call
+            raise Malformed(expected=_ALONE)  # a sentence goes on, which names the call
         elif not blanks:
             calls.tolerate("text_behind_closer")
 
@@ -320,16 +323,16 @@ class CallExpression(Frame):
                     calls.tolerate("trailing_comma")
                 break
             if calls.noted(UNESCAPED):
-                raise Malformed  # where its string ended was a guess; what follows may be part of it
+                raise Malformed(expected=_ESCAPED)  # where its string ended was a guess; what follows may be part of it
             if frame.opened:
                 calls.begin()
             else:
                 calls.begin_beside(scan.position)
         if end and not (yield from follows(scan, end)):
             if calls.noted(UNESCAPED):
-                raise Malformed  # where the string ended was a guess, and it was wrong
+                raise Malformed(expected=_ESCAPED)  # where the string ended was a guess, and it was wrong
             if not frame.opened and not (yield from self._line_ends(scan)):
-                raise Malformed
+                raise Malformed(expected=one_of((end, *self._between_calls)))
             calls.tolerate("missing_closer")
 
     def _leads(self, scan: Scan) -> Reading[bool]:
@@ -386,15 +389,16 @@ class CallExpression(Frame):
         leads = (self._lead, lost[1]) if (lost := _LOST_LEAD.fullmatch(self._lead)) else (self._lead,)
         lead = (yield from scan.literal(literals(*leads))) if self._lead else ""
         quote = (yield from scan.literal(_QUOTES)) if not self._lead else ""
+        calls.name_at = scan.position
         name = yield from read_name(scan, self._signs.name)
         if not name:
-            yield from scan.need()
-            raise Malformed
+            yield from scan.need("the name of a tool")
+            raise Malformed(expected="the name of a tool")
         if quote:
             yield from scan.expect(quote)
         known = calls.knows(name)
         if known is not True and (frame.declared or quote or lead != self._lead):
-            raise Malformed
+            raise Malformed(expected="the name of a declared tool", at=calls.name_at)
         if self._signs.blank_bracket:
             yield from scan.skip_spaces()
         bracket = (yield from scan.expect(*self._signs.brackets)) if self._signs.bracket else ""
@@ -407,7 +411,7 @@ class CallExpression(Frame):
         if bracket != self._signs.bracket:
             calls.tolerate("other_notation")
         if known is False and not calls.committed and not (yield from self._stands_whole(scan, calls, bracket)):
-            raise Malformed
+            raise Malformed(expected="the name of a declared tool", at=calls.name_at)
         if known is not None or calls.committed:
             calls.start(name)
             name = ""
@@ -426,14 +430,15 @@ class CallExpression(Frame):
             yield from scan.skip_spaces()
             closes = bool((yield from scan.literal(closing)))
             if position and not closes and signs.separator:
-                yield from scan.expect(signs.separator)
+                yield from scan.expect(signs.separator, also=signs.closes(bracket))
                 yield from scan.skip_spaces()
                 closes = bool((yield from scan.literal(closing)))
                 if closes:
                     calls.tolerate("trailing_comma")
+            here = scan.position
             key = None if closes else (yield from self._key(scan, calls))
             if frame is not None and frame.alone and key is not None and calls.declares(key) is False:
-                raise Malformed
+                raise Malformed(expected="a declared parameter", at=here)
             if name:
                 calls.start(name)
                 calls.arguments("{")
@@ -442,7 +447,9 @@ class CallExpression(Frame):
                 break
             if key is None:
                 if signs.pair_closer:
-                    raise Malformed  # every value has its key in what closes behind it
+                    raise Malformed(
+                        expected=shown(signs.key_lead or signs.assign)
+                    )  # every value has its key in what closes behind it
                 if not position and (yield from self._object(scan, calls, closing)):
                     return
                 if calls.declares("") is not None:
@@ -459,7 +466,7 @@ class CallExpression(Frame):
                 yield from scan.expect(signs.pair_closer)
             position += 1
         if calls.noted(UNESCAPED) and not calls.accepts(keys):
-            raise Malformed  # where its string ended was a guess, and it swallowed an argument
+            raise Malformed(expected=_ESCAPED)  # where its string ended was a guess, and it swallowed an argument
         calls.arguments("}")
 
     def _key(self, scan: Scan, calls: Calls) -> Reading[str | None]:
@@ -467,7 +474,7 @@ class CallExpression(Frame):
         here, signs = scan.position, self._signs
         if signs.key_lead:
             yield from scan.expect(signs.key_lead)
-        if (yield from scan.need()) not in "{[(":
+        if (yield from scan.need("an argument")) not in "{[(":
             word = yield from scan.word(signs.notation.key)
             key = word.strip() or (yield from read_string(scan, Gathered(scan, calls), signs.notation))
             blanks = yield from scan.spaces()
@@ -476,17 +483,17 @@ class CallExpression(Frame):
                 if signs.assign and assigned != signs.assign:
                     calls.tolerate("other_notation")
                 if assigned == "=" and (yield from scan.peek()) == "=":
-                    raise Malformed  # a comparison
+                    raise Malformed(expected="a value")  # a comparison
                 return key
-            yield from scan.need()
+            yield from scan.need("the rest of the argument")
             if word and not self._signs.notation.stands_alone(word.strip()):
-                raise Malformed
+                raise Malformed(expected=f"{one_of(signs.assigns)} after the key {named(key)}")
         scan.rewind(here)
         return None
 
     def _object(self, scan: Scan, calls: Calls, closing: Literals) -> Reading[bool]:
         """A single object in place of the arguments, read if its keys are parameters of the tool; else nothing is."""
-        if (yield from scan.need()) != "{":
+        if (yield from scan.need("an argument")) != "{":
             return False
         here = scan.position
         gathered = Gathered(scan)
@@ -510,7 +517,7 @@ class CallExpression(Frame):
 
     def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[None]:
         yield from scan.skip_spaces()
-        first = yield from scan.need()
+        first = yield from scan.need("a value")
         if self._signs.notation.quoted and first in self._signs.notation.openers.first:
             yield from self._quoted(scan, calls, types)
             return
@@ -528,9 +535,9 @@ class CallExpression(Frame):
             calls.arguments(value or f'"{escaped(text)}"')
         elif types & STRING:
             text = (yield from scan.take_while(self._signs.notation.text)).rstrip()
-            yield from scan.need()
+            yield from scan.need("a value")
             if not text:
-                raise Malformed
+                raise Malformed(expected="a value")
             value = typed(text, types)
             if value is None:
                 calls.tolerate("unquoted_string")
@@ -539,7 +546,9 @@ class CallExpression(Frame):
             here = scan.position
             word = yield from scan.take_while(self._signs.notation.word)
             if word[:1].isalpha() and not self._signs.notation.stands_alone(word.strip()):
-                calls.refuse("invalid_arguments")  # a name where the schema wants a value that has none
+                calls.refuse(
+                    "invalid_arguments", f"a value of type {' or '.join(sorted(types))}", here
+                )  # a name where the schema wants a value that has none
             scan.rewind(here)
             yield from read_value(scan, calls, self._signs.notation)
 
@@ -564,7 +573,7 @@ class CallExpression(Frame):
         try:
             yield from read_value(scan, Gathered(scan), self._signs.notation)
             yield from scan.skip_spaces()
-            found = (yield from scan.need()) in ",}"
+            found = (yield from scan.need("',' or '}'")) in ",}"
         except Malformed:
             found = False
         scan.rewind(here)
@@ -577,11 +586,11 @@ class CallExpression(Frame):
             calls.arguments(sign)
             yield from read_value(scan, calls, self._signs.notation)
             yield from scan.skip_spaces()
-            following = yield from scan.need()
+            following = yield from scan.need("',' or '}'")
             if following == "}":
                 scan.skip()
                 calls.arguments("]")
                 return True
             if following != ",":
-                raise Malformed
+                raise Malformed(expected="',' or '}'")
             sign = ", "

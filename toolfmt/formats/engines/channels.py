@@ -20,6 +20,7 @@ from toolfmt.formats.engines.json_object import read_fence
 from toolfmt.formats.scanner.lookahead import FAR
 from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan, literals
 from toolfmt.formats.values.value_reader import TooLong
+from toolfmt.messages.rejections import one_of
 
 _WORD = re.compile(r"[a-z_]*")
 _WORDS = ("analysis", "commentary", "final", "json", "code")
@@ -72,8 +73,9 @@ class Channels(Frame):
             yield from scan.skip_spaces()
             opens_body = yield from scan.literal(literals(*self.body.openers))
             if not opens_body:
-                yield from scan.need()
-                raise Malformed
+                expected = one_of(self.body.openers)
+                yield from scan.need(expected)
+                raise Malformed(expected=expected)
             if not opener and not name:
                 calls.tolerate("missing_header")
             calls.addressed = name
@@ -84,7 +86,7 @@ class Channels(Frame):
         elif opener:
             yield from self._arguments(scan, calls, name)
         else:
-            raise Malformed
+            raise Malformed(expected=one_of(self.openers))
         if self.closers and not (yield from follows(scan, *self.closers)):
             here = scan.position
             yield from scan.skip_spaces()
@@ -97,10 +99,13 @@ class Channels(Frame):
     def _header(self, scan: Scan, calls: Calls) -> Reading[str]:
         """The recipient's name, and what stands behind it up to the body."""
         yield from _skip_blanks(scan, calls)
+        here = scan.position
         recipient = yield from self._recipient(scan, calls)
         if not recipient:
-            yield from scan.need()
-            raise Malformed
+            yield from scan.need("the name of a tool")
+            raise Malformed(expected="the name of a tool")
+        name = recipient.removeprefix(self.namespace)
+        calls.name_at = here + len(recipient) - len(name)
         ends = self._ends
         while True:
             yield from _skip_blanks(scan, calls)
@@ -110,10 +115,10 @@ class Channels(Frame):
                 break
             if not mark and (yield from scan.take_while(_WORD)) not in _WORDS:
                 yield from scan.expect(*ends, *self.marks)
-                raise Malformed
+                raise Malformed(expected=one_of(ends))
         if recipient in self.others:
-            raise Malformed
-        return recipient.removeprefix(self.namespace)
+            raise Malformed(expected="the name of a tool", at=here)
+        return name
 
     def _recipient(self, scan: Scan, calls: Calls) -> Reading[str]:
         """The recipient; the name of a declared tool may have blanks in it."""
@@ -146,10 +151,10 @@ class Channels(Frame):
                     yield from read_announced(scan, calls)
             except TooLong:
                 raise
-            except Malformed:
+            except Malformed as wrong:
                 if not calls.committed and (yield from self._closes(scan)):
                     calls.start(name)
-                raise Malformed("invalid_arguments") from None
+                raise Malformed("invalid_arguments", wrong.expected, wrong.at) from None
         calls.end()
         yield from read_behind(scan, calls)
         yield from follows(scan, "```")

@@ -55,12 +55,13 @@ class Flags(Frame):
         begin = scan.position
         yield from scan.expect("{")
         yield from scan.skip_spaces()
-        if (yield from scan.need()) == '"':
+        if (yield from scan.need("a key")) == '"':
             scan.rewind(begin)
             yield from self._json.read(scan, calls, opener)
             return
         yield from self._member(scan, self.name_key)
         yield from scan.expect('"')
+        calls.name_at = scan.position
         name, _ = yield from scan.within(literals('"'))
         yield from follows(scan, ",")
         yield from self._member(scan, self.arguments_key)
@@ -83,7 +84,7 @@ class Flags(Frame):
         yield from scan.expect("{")
         calls.start(name)
         yield from scan.skip_spaces()
-        if (yield from scan.need()) == '"':
+        if (yield from scan.need("a key")) == '"':
             scan.rewind(begin)
             yield from read_value(scan, calls, JSON)
             return
@@ -105,8 +106,8 @@ class Flags(Frame):
         yield from scan.expect("--")
         key = yield from scan.take_while(_FLAG, LONGEST_WORD)
         if not key:
-            yield from scan.need()
-            raise Malformed
+            yield from scan.need("a key")
+            raise Malformed(expected="a key")
         yield from scan.literal(literals(":", "="))
         yield from scan.skip_spaces()
         return key

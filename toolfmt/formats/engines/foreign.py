@@ -64,9 +64,9 @@ class Elsewhere:
             try:
                 name = yield from ahead(scan, lambda view: self._name(view, calls, opener))
             except TooFar:
-                raise Malformed from None
+                raise Malformed(expected="the name of a tool") from None
             if not name or calls.knows(name) is False:
-                raise Malformed
+                raise Malformed(expected="the name of a declared tool")
         calls.note_each(self.note)
         try:
             yield from self.engine.read(scan, calls, opener)

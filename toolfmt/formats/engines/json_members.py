@@ -39,6 +39,7 @@ from toolfmt.formats.values.value_reader import (
     read_value,
     whole_value,
 )
+from toolfmt.messages.rejections import named
 
 NAMES = ("name", "tool_name")
 _ARGUMENTS = ("arguments", "parameters")
@@ -50,6 +51,7 @@ _KINDS = ("function", "tool_call", "tool_use", "function_call")
 _SCHEMA_WORDS = (
     "type", "properties", "required", "title", "description", "additionalProperties", "$schema", "$defs", "strict",
 )  # fmt: skip
+_NO_SCHEMA = "a call, not the definition of a tool"
 _OF_OBJECTS = ("object", "dict")
 _VALUE_BEGINS = re.compile(r"[\"'{\[\d+\-tfnTFN]")
 
@@ -164,7 +166,7 @@ def read_word(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[s
     opener = yield from scan.literal(notation.openers)
     if not opener:
         yield from read_string(scan, calls, notation)  # tells what is wrong from what is cut
-        raise Malformed
+        raise Malformed(expected="a string")
     if opener in notation.generous:
         calls.tolerate(notation.generous[opener])
     brief = Brief(scan, calls, LONGEST_WORD, None if calls.committed else unlike)
@@ -176,12 +178,12 @@ def _unlike(calls: Calls) -> re.Pattern[str]:
     return _UNLIKE_KEYS if calls.declared and not calls.spaced_names else _UNLIKE_NAMES
 
 
-def check_word(calls: Calls, word: str, *, framed: bool = True) -> None:
-    """Half a surrogate pair has no bytes: no name and no id holds one."""
+def check_word(calls: Calls, word: str, at: int, *, framed: bool = True) -> None:
+    """Half a surrogate pair has no bytes: no name and no id, which begins at `at`, holds one."""
     if LONE_SURROGATE.search(word):
         if framed:
             calls.commit()
-        raise Malformed
+        raise Malformed(expected="text without half of a character", at=at)
 
 
 # --- a call
@@ -217,11 +219,13 @@ def read_members(
         if not keys.harmless.issuperset(call.others):
             calls.tolerate("extra_key")
     else:
-        _supply(calls, call)
+        _supply(calls, call, scan.position - 1)
     if call.started:
         return
     if call.reversed and not framed and not calls.knows(call.name or ""):
-        raise Malformed
+        raise Malformed(expected="the name of a declared tool")
+    if call.name is None:
+        calls.name_at = scan.position - 1
     calls.start(call.name or "", call.id)
     calls.arguments(call.early or "{}")
 
@@ -233,7 +237,7 @@ def read_behind(scan: Scan, calls: Calls, notation: Notation = JSON) -> Reading[
     call is rejected to where it really ends. A brace too many is read and noted.
     """
     if (yield from scan.begins(_MEMBER)) is not None:
-        calls.refuse("malformed_syntax")
+        calls.refuse("malformed_syntax", "the end of the call")
         while (yield from next_key(scan, calls, False, notation)) is not None:
             yield from read_value(scan, Gathered(scan), notation)
     while (yield from follows(scan, "}")):
@@ -250,8 +254,9 @@ def _closes(scan: Scan, closers: tuple[str, ...]) -> Reading[bool]:
     return found in closers
 
 
-def _supply(calls: Calls, call: _Call) -> None:
-    """The arguments of a call that has none: they may stand under another key, or beside the name."""
+def _supply(calls: Calls, call: _Call, end: int) -> None:
+    """The arguments of a call that has none: they may stand under another key, or beside the name. The brace that
+    closes the call stands at `end`."""
     name = call.name or ""
     for key in _OTHER_ARGUMENTS:
         if key not in call.keys.harmless and call.others.get(key, "").startswith("{") and not calls.declares(key, name):
@@ -267,11 +272,15 @@ def _supply(calls: Calls, call: _Call) -> None:
         calls.tolerate("flattened_arguments")
     elif given:
         if not call.framed:
-            raise Malformed
+            raise Malformed(expected=f"the key {named(call.keys.members.arguments)}")
         calls.commit()
-        calls.refuse("invalid_arguments" if name else "missing_tool_name")
+        if name:
+            expected = f"the key {named(call.keys.members.arguments)}"
+            calls.refuse("invalid_arguments", expected, end)
+        else:
+            calls.refuse("missing_tool_name", f"the key {named(call.keys.members.name)}", end)
     elif not call.framed:
-        raise Malformed
+        raise Malformed(expected=f"the key {named(call.keys.members.arguments)}")
     else:
         calls.tolerate("missing_arguments")
 
@@ -280,7 +289,7 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
     first = True
     while True:
         if not calls.committed and scan.position - call.begin > FAR:
-            raise TooLong
+            raise TooLong(expected="a shorter call")
         key = yield from next_key(scan, calls, first, keys.notation, keys.unlike)
         first = False
         if key is None:
@@ -289,19 +298,20 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
         if key in keys.names and call.name is None:
             if key != keys.members.name:
                 calls.tolerate(f"{key}_key")
+            calls.name_at = scan.position
             call.name = yield from read_word(scan, calls, keys.notation, _unlike(calls))
-            check_word(calls, call.name, framed=call.framed)
+            check_word(calls, call.name, calls.name_at, framed=call.framed)
             if not call.framed and _BLANK.search(call.name) and not calls.knows(call.name):
-                raise Malformed
+                raise Malformed(expected="the name of a tool", at=calls.name_at)
             if not call.name:
                 if not call.framed:
-                    raise Malformed
-                calls.refuse("missing_tool_name")
+                    raise Malformed(expected="the name of a tool", at=calls.name_at)
+                calls.refuse("missing_tool_name", "the name of a tool", calls.name_at)
         elif key in keys.arguments and not call.started and call.early is None:
             if key != keys.members.arguments:
                 calls.tolerate(f"{key}_key")
             yield from _read_arguments(scan, calls, call, keys.notation)
-        elif key in keys.wrappers and not wrapped and (yield from scan.need()) == "{":
+        elif key in keys.wrappers and not wrapped and (yield from scan.need("a value")) == "{":
             if key != keys.members.wrapper:
                 calls.tolerate("function_wrapper")
             scan.skip()
@@ -312,7 +322,8 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
 
 def _read_other(scan: Scan, calls: Calls, call: _Call, keys: Keys, key: str) -> Reading[None]:
     """A member that is neither name nor arguments."""
-    begins = yield from scan.need()
+    here = scan.position
+    begins = yield from scan.need("a value")
     if key in call.others or key in keys.names or key in keys.arguments:
         calls.tolerate("duplicate_key")
     elif key not in keys.harmless:
@@ -321,26 +332,26 @@ def _read_other(scan: Scan, calls: Calls, call: _Call, keys: Keys, key: str) -> 
     yield from read_value(scan, sink, keys.notation)
     if key in keys.names:
         if sink.text != quoted(call.name or ""):
-            calls.refuse("malformed_syntax")
+            calls.refuse("malformed_syntax", "a single name", here)
     elif key in keys.arguments:
         if sink.text not in ("{}", "null", call.early):
-            calls.refuse("invalid_arguments")
+            calls.refuse("invalid_arguments", "a single object with the arguments", here)
     else:
         call.others[key] = sink.text
         if key in keys.ids and call.id is None:
-            call.id = _id(calls, call, sink.text, own=key in keys.members.others)
+            call.id = _id(calls, call, sink.text, here, own=key in keys.members.others)
         elif key == _TYPE and begins in "\"'" and json.loads(sink.text) not in (*_KINDS, keys.members.kind):
             calls.tolerate("other_type")
 
 
-def _id(calls: Calls, call: _Call, text: str, *, own: bool) -> str | None:
-    """The id that a member holds. The family's `own` member may hold something else under such a key."""
+def _id(calls: Calls, call: _Call, text: str, at: int, *, own: bool) -> str | None:
+    """The id that a member holds, at `at`. The family's `own` member may hold something else under such a key."""
     id = json.loads(text)
     if not isinstance(id, str):
         if not own:
             calls.tolerate("extra_key")
         return None
-    check_word(calls, id, framed=call.framed)
+    check_word(calls, id, at, framed=call.framed)
     if not id and not own:
         calls.tolerate("empty_id")
     return id or None
@@ -354,7 +365,7 @@ def _admit(calls: Calls, call: _Call, key: str, begins: str) -> None:
     if not call.framed:
         other = key in _OTHER_ARGUMENTS and begins == "{" and name and calls.knows(name)
         if not other and not (name and calls.declares(key, name)):
-            raise Malformed
+            raise Malformed(expected="a key of a call", at=calls.key_at)
     elif name and key != "description" and calls.knows(name):
         calls.commit()
 
@@ -366,22 +377,24 @@ def next_key(
     `unlike` a key no more."""
     comma = "" if first else (yield from follows(scan, ","))
     yield from scan.skip_spaces()
-    if (yield from scan.need()) == "}":
+    expected = "a key or '}'" if first else "a key" if comma else "',' or '}'"
+    if (yield from scan.need(expected)) == "}":
         scan.skip()
         if comma:
             calls.tolerate("trailing_comma")
         return None
     if not first and not comma:
-        raise Malformed
+        raise Malformed(expected=expected)
+    calls.key_at = scan.position
     key = yield from _key(scan, calls, notation, unlike)
     yield from scan.skip_spaces()
-    yield from scan.expect(":")
+    yield from scan.expect(":", key=key)
     yield from scan.skip_spaces()
     return key
 
 
 def _key(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
-    if not calls.committed and (yield from scan.need()) in "\"'":
+    if not calls.committed and (yield from scan.need("a key")) in "\"'":
         return (yield from read_word(scan, calls, notation, unlike))
     return (yield from read_key(scan, calls, notation))
 
@@ -404,7 +417,7 @@ def read_arguments(
         return
     if inner == "other":
         calls.start(name, id)
-        calls.refuse("invalid_arguments")
+        calls.refuse("invalid_arguments", f"the arguments of the tool {named(name)}, not another call")
         yield from read_announced(scan, calls)
         return
     call = _Call(name, id, told_apart=True)
@@ -432,7 +445,7 @@ def _is_call(view: Scan, calls: Calls, name: str) -> Reading[_Inner]:
     key = yield from next_key(view, calls.dry_run(view), True, JSON)
     inner = yield from Brief(view).word(JSON, (yield from view.expect('"')))
     other = yield from next_key(view, calls.dry_run(view), False, JSON)
-    if key is None or other not in (*_ARGUMENTS, *_OTHER_ARGUMENTS) or (yield from view.need()) not in '{"':
+    if key is None or other not in (*_ARGUMENTS, *_OTHER_ARGUMENTS) or (yield from view.need("a value")) not in '{"':
         return ""
     if not calls.knows(name):
         return "same" if calls.knows(inner) else ""
@@ -453,7 +466,8 @@ def read_announced(scan: Scan, calls: Calls) -> Reading[None]:
 def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
     if not calls.committed:
         yield from _ascertain(scan, calls, call, notation)
-    opening = yield from scan.need()
+    here = scan.position
+    opening = yield from scan.need("an object with the arguments")
     if opening == "{" and call.name is not None:
         if not call.announced:
             calls.start(call.name, call.id)
@@ -477,8 +491,11 @@ def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -
     elif opening == "n":
         yield from scan.expect("null")
     else:
-        yield from read_value(scan, Gathered(scan), JSON)
-        calls.refuse("invalid_arguments")
+        try:
+            yield from read_value(scan, Gathered(scan), JSON)
+        except Malformed as wrong:
+            raise Malformed(wrong.reason, "an object with the arguments", here) from None
+        calls.refuse("invalid_arguments", "an object with the arguments", here)
 
 
 def _read_string_of_arguments(scan: Scan, calls: Calls, notation: Notation | None) -> Reading[str]:
@@ -486,19 +503,22 @@ def _read_string_of_arguments(scan: Scan, calls: Calls, notation: Notation | Non
     begin = scan.position
     scan.skip()
     yield from scan.skip_spaces()
-    holds = (yield from scan.need()) in "{\\\"'"
+    holds = (yield from scan.need("'{'")) in "{\\\"'"
     scan.rewind(begin)
     if not holds:
         try:
             yield from ahead(scan, lambda view: read_string(view, Gathered(view, calls.dry_run(view)), JSON))
         except TooFar:
-            raise Malformed("invalid_arguments") from None  # prose, whose end may be the end of the answer
+            expected = "a string that contains a JSON object"
+            raise Malformed(
+                "invalid_arguments", expected, begin
+            ) from None  # prose, whose end may be the end of the answer
         except (Malformed, Incomplete):
             pass
     text = yield from read_string(scan, calls, JSON)
     whole = whole_value(text.strip(), notation or JSON)
     if whole is None or not whole[0].startswith("{"):
-        calls.refuse("invalid_arguments")
+        calls.refuse("invalid_arguments", "a string that contains a JSON object", begin)
         return "{}"
     for noted in whole[1] if notation else ():
         calls.tolerate(noted)
@@ -512,7 +532,7 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
     """
     known = calls.knows(call.name) if call.name is not None else None
     if call.known_only and known is False:
-        raise NoCall
+        raise NoCall(expected="the name of a declared tool")
     if known is not False and call.name is not None:
         first = yield from scan.begins(_FIRST)
         if first is not None and (call.told_apart or first["key"] not in _SCHEMA_WORDS):
@@ -523,7 +543,7 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
         if not begins and call.name is not None:
             calls.commit()  # the answer was cut here
         elif begins not in ("{", '"', "'"):
-            raise Malformed
+            raise Malformed(expected="an object with the arguments")
     begin = scan.position
     try:
         if known is False:
@@ -537,10 +557,10 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
         raise
     except (TooLong, TooFar):
         if not known:
-            raise TooLong from None
-    except Malformed:
+            raise TooLong(expected="shorter arguments") from None
+    except Malformed as wrong:
         if not known or (not call.framed and (yield from scan.peek()) in _ELLIPSIS):
-            raise Malformed from None
+            raise Malformed(expected=wrong.expected, at=wrong.at) from None
     scan.rewind(begin)
     calls.commit()
 
@@ -554,38 +574,38 @@ def _read_whole(view: Scan, calls: Calls, call: _Call, notation: Notation) -> Re
 
 def _begins(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
     """Reads on in the arguments until nothing but a call begins so."""
-    opening = yield from scan.need()
+    opening = yield from scan.need("an object with the arguments")
     if opening in "\"'":
         scan.skip()
         yield from scan.skip_spaces()
-        if (yield from scan.need()) not in "{\\":
-            raise Malformed
+        if (yield from scan.need("'{'")) not in "{\\":
+            raise Malformed(expected="'{'")
         return
     if opening == "n" and call.framed:
         yield from scan.expect("null")
         return
     yield from scan.expect("{")
     yield from scan.skip_spaces()
-    if (yield from scan.need()) == "}":
+    if (yield from scan.need("a key or '}'")) == "}":
         if not call.framed and call.name is None and calls.any_declares("") is None:
-            raise Malformed
+            raise Malformed(expected="a key")
         return
     first = True
     while True:
         key = yield from _argument(scan, notation)
         if first and not call.framed and call.name is None and not calls.any_declares(key):
-            raise Malformed
+            raise Malformed(expected="a declared parameter")
         first = False
         declared = calls.any_declares(key) if call.name is None else calls.declares(key, call.name)
         if key not in _SCHEMA_WORDS or declared or call.told_apart:
             return
-        begins = yield from scan.need()
+        begins = yield from scan.need("a value")
         if key == "properties" and begins == "{":
-            raise NoCall
+            raise NoCall(expected=_NO_SCHEMA)
         value = Brief(scan)
         yield from read_value(scan, value, notation)
         if key == "type" and value.text.strip('"') in _OF_OBJECTS:
-            raise NoCall
+            raise NoCall(expected=_NO_SCHEMA)
         if not (yield from follows(scan, ",")):
             return
 
@@ -600,8 +620,8 @@ def _argument(scan: Scan, notation: Notation) -> Reading[str]:
         else (yield from read_key(scan, Brief(scan), notation))
     )
     yield from scan.skip_spaces()
-    yield from scan.expect(":")
+    yield from scan.expect(":", key=key)
     yield from scan.skip_spaces()
-    if not _VALUE_BEGINS.match((yield from scan.need())):
-        raise Malformed
+    if not _VALUE_BEGINS.match((yield from scan.need("a value"))):
+        raise Malformed(expected="a value")
     return key

@@ -30,6 +30,7 @@ from toolfmt.formats.scanner.lookahead import TooFar, ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
 from toolfmt.formats.values.json_layout import KEYED, Members, WrittenObject
 from toolfmt.formats.values.value_reader import JSON, Notation, whole_value
+from toolfmt.messages.rejections import one_of
 
 _LETTERS = re.compile(r"[a-z_]*")
 _KEY_BEGINS = re.compile(r"[\"'}\w]")
@@ -174,8 +175,8 @@ class JsonObject(Frame):
             return
         if any(opener == other for other, _ in self.foreign):
             if not calls.declared:
-                yield from scan.need()
-                raise NoCall
+                yield from scan.need("a call")
+                raise NoCall(expected="the start marker of the format")
             keys = replace(keys, known_only=True)
             calls.tolerate("repaired_markers")
         yield from self._frame(scan, calls, opener, keys)
@@ -260,7 +261,7 @@ class JsonObject(Frame):
         except Malformed:
             sound = trial.committed and trial.first is not None and calls.knows(trial.first) is not False
         if not sound:
-            raise Malformed
+            raise Malformed(expected="a call that nothing follows on its line")
         calls.commit()
 
     def _unframed(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
@@ -299,7 +300,9 @@ class JsonObject(Frame):
             calls.end()
             yield from read_behind(scan, calls, keys.notation)
             if not fenced and (yield from scan.begins(PROSE)) is not None:
-                calls.refuse("malformed_syntax")  # a sentence that has a call in it
+                calls.refuse(
+                    "malformed_syntax", "the end of the line after the call"
+                )  # a sentence that has a call in it
             here = scan.position
             sign = yield from follows(scan, *filter(None, (keys.sign,)), ";", ",")
             spaces = yield from scan.spaces()
@@ -390,9 +393,9 @@ def _known_key(scan: Scan, keys: Keys) -> Reading[None]:
         yield from scan.expect(*sorted(spelt))
     else:
         key = yield from scan.take_while(_LETTERS)
-        yield from scan.need()
+        yield from scan.need("a key")
         if key not in keys.known:
-            raise Malformed
+            raise Malformed(expected=one_of(sorted(keys.known)))
     scan.rewind(begin)
 
 
@@ -457,8 +460,8 @@ def read_calls(
             calls.tolerate("tool_calls_key")
         yield from scan.expect("{")
         yield from scan.skip_spaces()
-        if not _KEY_BEGINS.match((yield from scan.need())):
-            raise Malformed
+        if not _KEY_BEGINS.match((yield from scan.need("a key"))):
+            raise Malformed(expected="a key")
         if listed and keys.separator is None:
             calls.tolerate("list_of_calls")
         yield from read_call(scan, calls, keys)
@@ -517,17 +520,21 @@ def _read_keyed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         name = yield from next_key(scan, calls, first, keys.notation)
         if name is None:
             if first:
-                calls.refuse("missing_tool_name")
+                calls.refuse("missing_tool_name", "the name of a tool", scan.position - 1)
             return
-        check_word(calls, name)
-        if first and name in NAMES and (yield from scan.need()) in "\"'":
+        calls.name_at = calls.key_at
+        check_word(calls, name, calls.name_at)
+        if first and name in NAMES and (yield from scan.need("the arguments")) in "\"'":
             calls.tolerate(f"{name}_key")  # the notation of other families
             scan.rewind(here)
             yield from read_members(scan, calls, keys)
             return
         if not first:
-            if not calls.knows(name) and (calls.declares(name) or (yield from scan.need()) not in "{\"'"):
-                raise Malformed  # a member that was cut off from the arguments before it
+            if not calls.knows(name) and (
+                calls.declares(name) or (yield from scan.need("the arguments")) not in "{\"'"
+            ):
+                expected = "'}' after the arguments"  # a member that was cut off from them
+                raise Malformed(expected=expected, at=calls.key_at)
             calls.end()
             calls.begin_beside(here)
             calls.tolerate("list_of_calls")

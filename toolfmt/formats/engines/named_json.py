@@ -21,6 +21,7 @@ from toolfmt.formats.engines.json_object import PROSE, read_fence
 from toolfmt.formats.scanner.lookahead import FAR, TooFar, ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan, literals
 from toolfmt.formats.values.json_layout import AS_DUMPED, JsonStyle
+from toolfmt.messages.rejections import one_of, shown
 
 _FENCE = "```"
 _LETTERS = re.compile(r"[a-z_]*")
@@ -146,7 +147,7 @@ class NamedJson(Frame):
         if id is None and self.identity.always:
             calls.tolerate("missing_id")
         if not opener and name[-1:] in _PUNCTUATION:
-            raise Malformed
+            raise Malformed(expected="the name of a tool", at=calls.name_at)
         separated = yield from self._separated(scan, calls, opener)
         fence = yield from self._fenced(scan, calls)
         if not separated and not calls.committed:
@@ -158,14 +159,14 @@ class NamedJson(Frame):
         begin = scan.position
         try:
             yield from read_arguments(scan, calls, name, id)
-        except Malformed:
+        except Malformed as wrong:
             if separated and not calls.committed and (yield from self._closed_soon(scan, begin)):
                 calls.commit()  # all of its control tokens stand there: it was meant as a call
-            raise Malformed("invalid_arguments") from None
+            raise Malformed("invalid_arguments", wrong.expected, wrong.at) from None
         calls.end()
         yield from read_behind(scan, calls)
         if not opener and not fence and (yield from scan.begins(PROSE)) is not None:
-            calls.refuse("malformed_syntax")  # a sentence that has a call in it
+            calls.refuse("malformed_syntax", "the end of the line after the call")  # a sentence that has a call in it
         if fence:
             closer = self.fence[1].strip() if fence == self._fence else _FENCE
             if not self._fence:
@@ -194,9 +195,9 @@ class NamedJson(Frame):
         wanted = own.removeprefix(_FENCE).strip()
         word = fence.removeprefix(_FENCE) + (yield from scan.take_while(_LETTERS))
         if wanted.startswith(word):
-            yield from scan.need()  # the answer may end within the fence's word
+            yield from scan.need(f"'{own}'")  # the answer may end within the fence's word
         if word not in ("", "json", wanted):
-            raise Malformed
+            raise Malformed(expected=shown(own))
         if word != wanted:
             calls.tolerate("repaired_markers")
         yield from scan.skip_spaces()
@@ -232,10 +233,10 @@ class NamedJson(Frame):
                 return False
             marker = self.identity.marker.strip()
             yield from scan.expect(*signs, *((marker,) if marker else ()))
-            raise Malformed
+            raise Malformed(expected=one_of(signs))
         elif "\n" not in spaces and not self._in_line:
-            yield from scan.need()
-            raise Malformed
+            yield from scan.need("a line break after the name")
+            raise Malformed(expected="a line break after the name")
         return False
 
     def _header(self, scan: Scan, calls: Calls) -> Reading[tuple[str, str | None]]:
@@ -252,21 +253,26 @@ class NamedJson(Frame):
                 led = ""
             if self.lead.strip() and not led:
                 calls.tolerate("missing_prefix")
+        calls.name_at = scan.position
         first = yield from self._word(scan)
         if not first:
-            yield from scan.need()
-            raise Malformed
+            yield from scan.need("the name of a tool")
+            raise Malformed(expected="the name of a tool")
         second = ""
         if self.identity.marker:
             here = scan.position
             if (yield from follows(scan, self.identity.marker.strip())):
                 yield from scan.skip_spaces()
+                here = scan.position
                 second = yield from self._word(scan)
                 if not second:
                     calls.tolerate("empty_id")
             else:
                 scan.rewind(here)
-        return self.identity.read(first, second)
+        name, id = self.identity.read(first, second)
+        if second and name == second:
+            calls.name_at = here
+        return name, id
 
     @cached_property
     def _in_line(self) -> bool:
@@ -296,7 +302,7 @@ class NamedJson(Frame):
     def _member_follows(self, scan: Scan) -> Reading[None]:
         """A name without an opener may be a word of code, and the brace behind it open a block of that."""
         yield from scan.skip_spaces()
-        if (yield from scan.need()) not in "\"'}":
+        if (yield from scan.need("a key")) not in "\"'}":
             yield from scan.take_while(_KEY)
             yield from scan.skip_spaces()
             yield from scan.expect(":")

@@ -22,6 +22,7 @@ from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.clean_json import DEEPEST
 from toolfmt.formats.values.schema_types import STRING, Types, raw_text, type_of
 from toolfmt.formats.values.value_reader import LITERAL, read_value
+from toolfmt.messages.rejections import end_marker, named
 
 _TAG = re.compile(r"[^<>\s/]*")
 _OPENS = re.compile(r"<[^<>\s/][^<>\n]*")
@@ -57,7 +58,7 @@ class _Leaf(Value):
         beside: Callable[[str], bool],
         string: bool,
     ) -> None:
-        super().__init__(scan, calls, literals(tags.sign))
+        super().__init__(scan, calls, literals(tags.sign), f"{tags.sign}</{tag}>")
         self.tags, self.tag, self.parent, self.beside, self.string = tags, tag, parent, beside, string
         self.quoted: list[str] = []
         """The tags that stand open in the text."""
@@ -216,7 +217,8 @@ class NestedTags(Frame):
             yield from scan.skip_spaces()
             yield from scan.expect(self._call_opener)
         while True:
-            name, closed = yield from scan.within(self._name_ends)
+            calls.name_at = scan.position
+            name, closed = yield from scan.within(self._name_ends, closer=self.name_closer)
             if closed != self.name_closer:
                 scan.rewind(scan.position - len(closed))
                 yield from scan.expect(self.name_closer)  # it stands there in part, or not at all
@@ -250,20 +252,25 @@ class NestedTags(Frame):
             end = yield from scan.literal(literals(self._call_opener, *(self.frame_closers if len(stack) == 1 else ())))
             if end and len(stack) > 1:
                 scan.rewind(scan.position - len(end))
-                raise Malformed
+                raise Malformed(expected=self._end_tag(top.tag))
             if end:
                 calls.arguments("}")
                 return end
-            token = yield from scan.expect(begins, ends)
+            try:
+                token = yield from scan.expect(begins, ends)
+            except (Malformed, Incomplete) as wrong:
+                wrong.expected = f"a tag or {self._end_tag(top.tag)}"
+                raise
+            here = scan.position
             tag, _ = yield from scan.within(literals(">"))
             if not _TAG.fullmatch(tag):
-                raise Malformed
+                raise Malformed(expected="the name of a tag", at=here)
             if token == ends and tag == closed != top.tag:
                 calls.tolerate("repeated_closer")
                 continue
             if token == ends:
                 if tag != top.tag:
-                    raise Malformed
+                    raise Malformed(expected=self._end_tag(top.tag), at=here - len(ends))
                 closed = tag
                 calls.arguments(stack.pop().closer)
                 continue
@@ -277,12 +284,12 @@ class NestedTags(Frame):
                     keys.add(tag)
                 calls.arguments(quoted(tag) + ": ")
             elif tag != self.item:
-                raise Malformed("invalid_arguments")
+                raise Malformed("invalid_arguments", f"the tag {named(self.item)} of a list item", here)
             types = calls.types(*path)
             inside = yield from self._inside(scan, types)
             if inside:
                 if len(stack) > DEEPEST:
-                    raise Malformed("invalid_arguments")
+                    raise Malformed("invalid_arguments", f"at most {DEEPEST} levels of lists and objects")
                 calls.arguments(inside)
                 stack.append(_Open(tag, "]" if inside == "[" else "}", path))
             else:
@@ -303,6 +310,10 @@ class NestedTags(Frame):
         scan.rewind(here)
         listed = tag == self.item and _may_be("array", types)
         return "[" if listed or not _may_be("object", types) else "{"
+
+    def _end_tag(self, tag: str) -> str:
+        """A phrase for the closing tag."""
+        return end_marker(f"{self.sign}</{tag}>")
 
     def _closes(self, scan: Scan, tag: str) -> Reading[bool]:
         """Whether the closing tag stands here, read. Nothing is compiled for a tag, of which there may be thousands."""
@@ -328,16 +339,17 @@ class NestedTags(Frame):
             return not parent.path and key not in keys and calls.declares(key) is True
 
         value = _Leaf(scan, calls, self, tag, parent.tag, beside, types is not None and "string" in types)
-        first = yield from scan.need()
+        first = yield from scan.need("a value")
         if opens_json(types, first):
             try:
                 yield from read_value(scan, calls, LITERAL)
                 yield from scan.skip_spaces()
+                end = scan.position
                 yield from scan.expect(self.sign + "</")
                 if (yield from scan.within(literals(">")))[0] != tag:
-                    raise Malformed
-            except Malformed:
-                raise Malformed("invalid_arguments") from None
+                    raise Malformed(expected=self._end_tag(tag), at=end)
+            except Malformed as wrong:
+                raise Malformed("invalid_arguments", wrong.expected, wrong.at) from None
         else:
             yield from value.reading(types, first)
 

@@ -21,6 +21,7 @@ from toolfmt.formats.engines.tag_attributes import Header
 from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.scanner.spans import Raw, escaped
 from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
+from toolfmt.messages.rejections import end_marker, one_of
 
 _LITERAL_WORD = re.compile(r"[\w.+-]*")
 _KEY = re.compile(r"[\w.$-]{1,64}")
@@ -157,8 +158,9 @@ class Value:
     doubt: int | None = None
     """Where the value first holds what may be no part of it."""
 
-    def __init__(self, scan: Scan, calls: Calls, wanted: Literals) -> None:
-        self.scan, self.calls, self.wanted = scan, calls, wanted
+    def __init__(self, scan: Scan, calls: Calls, wanted: Literals, closer: str) -> None:
+        """`wanted` is what the value stops at, `closer` the end marker that the format writes."""
+        self.scan, self.calls, self.wanted, self.closer = scan, calls, wanted, closer
         self.begin = scan.position
 
     def reading(self, types: Types, first: str) -> Reading[str]:
@@ -215,7 +217,7 @@ class Value:
             token, text = yield from self._met(stop)
             if token:
                 whole = "".join(parts)
-                self.calls.arguments(typed(whole, types, self.calls.tolerate) or f'"{escaped(whole)}"')
+                self.calls.arguments(self._typed(whole, types) or f'"{escaped(whole)}"')
                 return token
             parts.append(text)
             held += len(text)
@@ -227,7 +229,7 @@ class Value:
         stop = yield from self.scan.literal(self.wanted)
         if stop:
             token, _ = yield from self._met(stop)
-            meant = typed(word, types, self.calls.tolerate) if token else None
+            meant = self._typed(word, types) if token else None
             if meant is not None:
                 self.calls.arguments(meant)
                 return token
@@ -238,6 +240,13 @@ class Value:
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         """What the value has stopped at: the token that ends it, read, or nothing and the text that is the value's."""
         raise NotImplementedError
+
+    def _typed(self, text: str, types: Types) -> str | None:
+        """The JSON text that the whole value stands for."""
+        try:
+            return typed(text, types, self.calls.tolerate)
+        except Malformed as wrong:
+            raise Malformed(wrong.reason, wrong.expected, self.begin) from None
 
     def _forget(self) -> None:
         """What was read of the value is read again."""
@@ -250,7 +259,7 @@ class Value:
 
     def _never_ended(self) -> NoReturn:
         if self.doubt is None or self.scan.cut:
-            raise Incomplete
+            raise Incomplete(end_marker(self.closer))
         self._wrong(self.doubt)
 
     def _doubt(self, position: int) -> None:
@@ -261,10 +270,10 @@ class Value:
         """The last characters of the value before a place in it."""
         return self.scan.read_between(max(end - most, self.begin), end)
 
-    def _wrong(self, begin: int) -> NoReturn:
+    def _wrong(self, begin: int, expected: str = "") -> NoReturn:
         """The call goes wrong: reading goes on where the value first held what may be no part of it."""
         self.scan.rewind(begin if self.doubt is None else min(begin, self.doubt))
-        raise Malformed
+        raise Malformed(expected=expected or end_marker(self.closer))
 
 
 class RawValue(Value):
@@ -285,7 +294,7 @@ class RawValue(Value):
 
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
         self.declared = calls.declares("") is not None  # whether it is known which parameters the tool has
-        super().__init__(scan, calls, tags.wanted(closers, self.declared))
+        super().__init__(scan, calls, tags.wanted(closers, self.declared), tags.value_closer)
         self.tags, self.closers, self.given = tags, closers, given
         self.keys: list[bool] = []
         """The tags of keys that stand open in the value, and whether a line ends behind each."""
@@ -608,8 +617,13 @@ class RawValue(Value):
         self.unclear = self.ended = False
         self.keys, self.quoted, self.frames, self.lone, self.noted = [], [], 0, None, ""
 
-    def _wrong(self, begin: int) -> NoReturn:
-        super()._wrong(begin if self.lone is None else min(begin, self.lone))
+    def _wrong(self, begin: int, expected: str = "") -> NoReturn:
+        lone, doubt = self.lone, self.doubt
+        if lone is not None and lone <= begin:
+            begin = lone
+            if doubt is None or lone <= doubt:
+                expected = one_of(self.tags.following)
+        super()._wrong(begin, expected)
 
     def _closer_missing(self, begin: int) -> None:
         """The structure ends the value here, if nothing says that it ended before, or that it lost more."""
@@ -628,7 +642,7 @@ class MarkedValue(Value):
     shows that the mark at its end is missing."""
 
     def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], mark: str) -> None:
-        super().__init__(scan, calls, literals(*closers, tags.key_opener))
+        super().__init__(scan, calls, literals(*closers, tags.key_opener), closers[0])
         self.tags, self.closers, self.mark = tags, closers, mark
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:

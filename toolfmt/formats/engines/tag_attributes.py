@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 from toolfmt.formats.scanner.scanner import Malformed
 from toolfmt.formats.values.schema_types import STRING, Types, type_of
+from toolfmt.messages.rejections import shown
 
 _ATTRIBUTES = re.compile(r"""(?:\s+[\w:.-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))*\s*/?""")
 _ATTRIBUTE = re.compile(r"""\s([\w:.-]+)=("[^"]*"|'[^']*'|[^\s"'{}]+)""")
@@ -96,7 +97,7 @@ class Attributes:
         if not rest and name[-1:] != "=":
             return ""
         if rest.count(self.quote) % 2 or name.endswith("=") or _WORD_ALONE.fullmatch(rest):
-            raise Malformed
+            raise Malformed(expected=f"{shown(self.quote)} after the name in the tag")
         if not _ATTRIBUTES.fullmatch(rest):
             return DAMAGED
         found = _ATTRIBUTE.findall(rest)

@@ -24,6 +24,7 @@ from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.schema_types import STRING, Types
 from toolfmt.formats.values.value_reader import LITERAL, read_value, without
 from toolfmt.formats.values.value_writers import TEXT_BY_TYPE, TextWriter
+from toolfmt.messages.rejections import end_marker, named, shown
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
@@ -225,8 +226,8 @@ class Tagged(Frame):
         name = yield from self._name(scan, calls)
         known, tagged = calls.knows(name), framed and bool(self.name_closer)
         if not name and not tagged:
-            yield from scan.need()
-            raise Malformed
+            yield from scan.need("the name of a tool")
+            raise Malformed(expected="the name of a tool")
         started = bool(known) and tagged
         if started:
             calls.start(name)
@@ -236,7 +237,9 @@ class Tagged(Frame):
         token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
         prose = known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n")
         if prose and spaces != self._behind_name:
-            raise Malformed  # a word between blanks, and markers around it: prose that names them
+            raise Malformed(
+                expected=shown(self.tags.key_opener)
+            )  # a word between blanks, and markers around it: prose that names them
         if (known or token != self.tags.key_opener) and not started:
             calls.start(name)
         if self.json_arguments and token == self.json_arguments[0]:
@@ -252,9 +255,10 @@ class Tagged(Frame):
         known, given = calls.knows(name), Given()
         while token == self.tags.key_opener:
             first = not given.keys
+            here = scan.position
             key, stated, fault = yield from self._key(scan, " " if first and known is False else "")
             if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
-                raise Malformed
+                raise Malformed(expected="a key", at=here)
             repeated = self._repeated
             doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
             if first and not known:
@@ -267,7 +271,8 @@ class Tagged(Frame):
             token = yield from self._value(scan, calls, _agreed(calls.types(key), stated), given)
         calls.arguments("}")
         if given.doubted - given.keys:
-            calls.refuse("malformed_syntax")
+            key = sorted(given.doubted - given.keys)[0]
+            calls.refuse("malformed_syntax", f"the start marker of the argument {named(key)}")
         return token
 
     def _object(self, scan: Scan, calls: Calls, name: str, started: bool) -> Reading[str]:
@@ -275,11 +280,12 @@ class Tagged(Frame):
         here = scan.position
         scan.skip()
         yield from scan.skip_spaces()
-        if (yield from scan.need()) != "}":
+        if (yield from scan.need("a key or '}'")) != "}":
             yield from scan.expect('"')
+            begins = scan.position
             key, _ = yield from scan.within(literals('"'))
             if calls.declares(key, name) is False:
-                raise Malformed
+                raise Malformed(expected="a declared parameter", at=begins)
         scan.rewind(here)
         if not started:
             calls.start(name)
@@ -290,21 +296,22 @@ class Tagged(Frame):
 
     def _name(self, scan: Scan, calls: Calls) -> Reading[str]:
         """The name, read with its tag; empty where none stands."""
+        calls.name_at = scan.position
         if not self.name_closer:
             return (yield from read_name(scan, self._name_pattern))
         quote = self.name_header.quote
         end = quote or self.name_closer
-        name, closed = yield from scan.within(literals(end, *_NO_NAME))
+        name, closed = yield from scan.within(literals(end, *_NO_NAME), closer=end)
         header = name + closed.strip(self.name_closer)
         if closed == quote:
-            rest, closed = yield from scan.within(literals(self.name_closer, *_NO_HEADER))
+            rest, closed = yield from scan.within(literals(self.name_closer, *_NO_HEADER), closer=self.name_closer)
             header += rest
         if closed != self.name_closer:
-            raise Malformed
+            raise Malformed(expected=f"{shown(self.name_closer)} after the name", at=scan.position - len(closed))
         fault = self.name_header.fault(header.strip()) if quote else ""
         name = self.name_header.read(name)[0]
         if fault == DAMAGED and not calls.knows(name):
-            raise Malformed
+            raise Malformed(expected="the name of a declared tool", at=calls.name_at)
         if fault:
             calls.tolerate(fault)
         return name
@@ -318,10 +325,11 @@ class Tagged(Frame):
         if closed:
             return
         ends = tuple(filter(None, (self.tags.call_closer, self.tags.name_opener)))
-        ended = ends and (yield from scan.near(literals(*ends), _MOST_UNDECLARED))
+        ended = (yield from scan.near(literals(*ends), _MOST_UNDECLARED)) if ends else ""
+        stopped = scan.position - len(ended) if ended else scan.offset + len(scan.text)
         scan.rewind(here)
         if ended or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
-            raise Malformed
+            raise Malformed(expected=end_marker(self.value_closer), at=stopped)
         calls.give_up()
 
     def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
@@ -330,10 +338,11 @@ class Tagged(Frame):
         A plain key of a tool that nobody declared holds no blank (`none`): that is prose.
         """
         none = "" if self.key_header.quote else none
-        header, closed = yield from scan.within(literals(*filter(None, (self.key_closer, *self.tags.ends, none))))
+        wanted = literals(*filter(None, (self.key_closer, *self.tags.ends, none)))
+        header, closed = yield from scan.within(wanted, closer=self.key_closer)
         if closed != self.key_closer or "<" in header:
             scan.rewind(scan.position - len(closed))
-            raise Malformed
+            raise Malformed(expected=f"{shown(self.key_closer)} after the key {named(header)}")
         key, stated = self.key_header.read(header.strip())
         if self.type_tag and (yield from follows(scan, self.type_tag[0])):
             word, _ = yield from scan.within(literals(self.type_tag[1]))
@@ -343,16 +352,20 @@ class Tagged(Frame):
             yield from scan.expect(self.tags.value_opener)
         return key, stated, self.key_header.fault(header.strip())
 
+    @cached_property
+    def _value_expected(self) -> str:
+        return f"a value and {end_marker(self.value_closer)}"
+
     def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""
         line = (yield from scan.literal(_LINE_ENDS)) if self.value_newline else ""
-        first = yield from scan.need()
+        first = yield from scan.need(self._value_expected)
         if self.cdata and (yield from scan.literal(literals(self.cdata[0]))):
             return (yield from self._marked(scan, calls, types or STRING, *self.cdata))
         if types is not None and first.isspace() and not types & STRING:
             here = scan.position
             yield from scan.skip_spaces()
-            behind = yield from scan.need()
+            behind = yield from scan.need(self._value_expected)
             if opens_json(types, behind):
                 first = behind
             else:
@@ -367,7 +380,7 @@ class Tagged(Frame):
         """A value between marks, in which nothing is a tag but the marks of another value."""
         closers = tuple(closer + line + self.value_closer for line in ("", "\n"))
         value = MarkedValue(scan, calls, self.tags, closers, opener)
-        return (yield from value.reading(types, (yield from scan.need())))
+        return (yield from value.reading(types, (yield from scan.need(self._value_expected))))
 
     def _read(self, scan: Scan, calls: Calls) -> Reading[str]:
         """An object or a list where the schema wants one, said while it arrives: its own syntax tells where it ends."""
@@ -377,8 +390,8 @@ class Tagged(Frame):
             if self.cdata:
                 yield from scan.literal(literals(self.cdata[1]))
             yield from scan.expect(self.value_closer.lstrip())
-        except Malformed:
-            raise Malformed("invalid_arguments") from None
+        except Malformed as wrong:
+            raise Malformed("invalid_arguments", wrong.expected, wrong.at) from None
         yield from scan.skip_spaces()
         return (yield from scan.expect(*self.tags.following))
 

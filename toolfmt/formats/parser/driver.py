@@ -280,6 +280,7 @@ class Answer:
             yield from self.format.engine.read(scan, calls, opener)
             calls.close()
         except Malformed as wrong:
+            stopped = scan.position if wrong.at is None else wrong.at
             attempted = False
             if not calls.committed:
                 attempted = first and not isinstance(wrong, NoCall) and (yield from self.recovery.attempted(begin))
@@ -287,16 +288,16 @@ class Answer:
                     return "nothing"
             another = bool(opener) and (yield from self.recovery.resume(attempted))
             if scan.position > calls.begins:
-                calls.reject(wrong.reason)
+                calls.reject(wrong.reason, wrong.expected, stopped)
                 return "another" if another else "calls"
             calls.forget()  # nothing was read: another opener that goes wrong where it stands would be met for ever
         except Undeclared:
             return "nothing"
-        except Incomplete:
+        except Incomplete as cut:
             scan.at = len(scan.text)
             if not calls.committed and not (opener and (scan.cut or scan.kept_between(begin, scan.position).strip())):
                 return "nothing"
-            calls.reject("incomplete_output")
+            calls.reject("incomplete_output", cut.expected, scan.position)
         else:
             self.behind_call = True
         return "calls"

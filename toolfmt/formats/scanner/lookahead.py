@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from toolfmt.formats.scanner.scanner import Reading, Scan, Stretch
+from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan, Stretch
 
 Answer = TypeVar("Answer")
 
@@ -60,5 +60,8 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
             view.compact()
             if not left:
                 yield _seen_through(waiting, scan, end)
+    except Malformed as wrong:
+        wrong.at = view.position if wrong.at is None else wrong.at
+        raise
     finally:
         scan.rewind(begin)

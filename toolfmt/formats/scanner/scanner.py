@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from toolfmt.messages.events import Content, Reasoning, RejectionReason
+from toolfmt.messages.rejections import named, one_of
 
 Answer = TypeVar("Answer")
 MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
@@ -32,11 +33,17 @@ _BACK = 64
 
 
 class Malformed(Exception):
-    """What stands here is no call, or goes on as none can; a reason other than the general one may be given."""
+    """What stands here is no call, or goes on as none can; a reason other than the general one may be given.
 
-    def __init__(self, reason: RejectionReason = "malformed_syntax") -> None:
+    Attributes:
+        reason: Why the call is rejected, if it is one.
+        expected: A phrase for what would have been valid there.
+        at: The offset of the first character that cannot continue the call; None for the position of the scanner.
+    """
+
+    def __init__(self, reason: RejectionReason = "malformed_syntax", expected: str = "", at: int | None = None) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.expected, self.at = reason, expected, at
 
 
 class NoCall(Malformed):
@@ -44,7 +51,11 @@ class NoCall(Malformed):
 
 
 class Incomplete(Exception):
-    """The answer ended where a call needed more."""
+    """The answer ended where a call needed more: `expected` is a phrase for what."""
+
+    def __init__(self, expected: str = "") -> None:
+        super().__init__(expected)
+        self.expected = expected
 
 
 class Literals:
@@ -347,11 +358,11 @@ class Scan:
             yield None
         return self.text[self.at]
 
-    def need(self) -> Reading[str]:
+    def need(self, expected: str) -> Reading[str]:
         """The next character, unread; the end of the answer makes the call incomplete."""
         while self.at >= len(self.text):
             if self.closed:
-                raise Incomplete
+                raise Incomplete(expected)
             yield None
         return self.text[self.at]
 
@@ -410,7 +421,7 @@ class Scan:
             end = found.end()
             if end - at > most:
                 self.at = at + most
-                raise Malformed
+                raise Malformed(expected=f"a word of at most {most} characters")
             self.at = end
             if end < len(text) or self.closed:
                 return "".join((*parts, found.group())) if parts else found.group()
@@ -458,13 +469,17 @@ class Scan:
                 return ""
             yield None
 
-    def expect(self, *wanted: str) -> Reading[str]:
-        """One of the literals, read; anything else is malformed."""
+    def expect(self, *wanted: str, also: str = "", key: str | None = None) -> Reading[str]:
+        """One of the literals, read; anything else is malformed. `also` is another one that would be valid here, and
+        `key` the key that they follow: what was expected names both."""
         found = yield from self.literal(literals(*wanted))
         if not found:
+            expected = one_of(filter(None, (*wanted, also)))
+            if key is not None:
+                expected += f" after the key {named(key)}"
             if self.closed and any(literal.startswith(self.text[self.at :]) for literal in wanted):
-                raise Incomplete
-            raise Malformed
+                raise Incomplete(expected)
+            raise Malformed(expected=expected)
         return found
 
     def until(self, wanted: Literals) -> Reading[tuple[str, str]]:
@@ -503,19 +518,22 @@ class Scan:
             self.at = end
             yield None
 
-    def within(self, wanted: Literals, most: int = LONGEST_WORD) -> Reading[tuple[str, str]]:
+    def within(self, wanted: Literals, most: int = LONGEST_WORD, closer: str = "") -> Reading[tuple[str, str]]:
         """As `until`, for a name, a key or a tag: malformed as soon as the text before the literal is longer than that,
-        or goes over a line's end; incomplete where the answer ends before it."""
+        or goes over a line's end; incomplete where the answer ends before it. Of the literals, `closer` is the one that
+        the format writes there."""
         while True:
             found = wanted.search(self.text, self.at, self.closed)
             end = len(self.text) if found is None else found[0]
             if end - self.at > most or "\n" in self.text[self.at : end]:
-                raise Malformed
+                line = self.text[self.at : self.at + most].partition("\n")[0]
+                expected = one_of((closer,) if closer else sorted(wanted.literals))
+                raise Malformed(expected=expected, at=self.position + len(line))
             if found is not None and found[1]:
                 begin, self.at = self.at, end + len(found[1])
                 return self.text[begin:end], found[1]
             if self.closed:
-                raise Incomplete
+                raise Incomplete(one_of((closer,) if closer else sorted(wanted.literals)))
             yield None
 
     def stream(self, body: Body, receiver: Receiver) -> Reading[bool]:

@@ -13,6 +13,7 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Protocol
 
 from toolfmt.formats.scanner.scanner import Literals, Malformed, MayEnd, literals
+from toolfmt.messages.rejections import end_marker
 
 
 class Notes(Protocol):
@@ -121,7 +122,9 @@ class Marked(Raw):
             return said, begin, False  # what was right is said before what is not
         tail = self._notes.before(text, begin).rpartition(self._mark)[2][-len(self._mark) :]
         if self.found not in self._closing or any(sign in tail for sign in self._mark if not sign.isalnum()):
-            raise Malformed  # or what is left of a mark stands there: it is not clear what was meant
+            raise Malformed(
+                expected=end_marker(self._mark)
+            )  # or what is left of a mark stands there: it is not clear what was meant
         self._notes.tolerate(MISSING_CLOSER)
         return "", begin, True
 
@@ -244,7 +247,7 @@ class CodeString:
                 if self._lost(text, at):
                     if said:
                         break
-                    raise Malformed
+                    raise Malformed(expected="the end of the string")
                 if len(self._quote) == 1:
                     if said and self._notes.strict:
                         break

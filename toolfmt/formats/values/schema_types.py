@@ -205,7 +205,7 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
     if found is None or found[0] == '"':
         text = text.strip()
         if text and (text[0] in "[{") != (text[-1] in "]}"):
-            raise Malformed("invalid_arguments")
+            raise Malformed("invalid_arguments", f"a value of type {' or '.join(sorted(types))}")
         note("other_type")
     return found
 
@@ -222,7 +222,7 @@ def _read_as(text: str, types: frozenset[str], note: Callable[[str], object] = l
 
     text = text.strip()
     if _holds_long_integers(text):
-        raise Malformed("invalid_arguments")
+        raise Malformed("invalid_arguments", f"a number of at most {_MOST_DIGITS} digits")
     if types & {"integer", "number"} and (zeros := _LEADING_ZEROS.fullmatch(text)):
         note("leading_zeros")
         text = zeros[1] + zeros[2]
@@ -262,7 +262,7 @@ def _json_literal(text: str) -> str | None:
     if text != text.strip():
         return None
     if _holds_long_integers(text):
-        raise Malformed("invalid_arguments")
+        raise Malformed("invalid_arguments", f"a number of at most {_MOST_DIGITS} digits")
     return text
 
 

@@ -42,6 +42,9 @@ _NAME = re.compile(r"[^\W\d][\w.-]*")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _JSON = {"true": "true", "false": "false", "null": "null"}
 _CLOSER = {"{": "}", "[": "]"}
+_BEGINS = {"}": "a key or '}'", "]": "a value or ']'", ")": "a value or ')'"}
+_GOES_ON = {closer: f"',' or '{closer}'" for closer in _BEGINS}
+"""What may stand behind the bracket that this closes, and behind a value inside it."""
 
 
 class Sink(Notes, Protocol):
@@ -81,7 +84,7 @@ class Gathered:
 
     def stream(self, body: Body) -> Reading[None]:
         if not (yield from self._scan.stream(body, self)):
-            raise Incomplete
+            raise Incomplete("the end of the string")
 
     def waits_in(self, body: Body) -> Stretch | None:
         return Stretch(self._scan, body, fragments=self.fragments)
@@ -107,7 +110,7 @@ class Brief(Gathered):
     def arguments(self, fragment: str) -> None:
         self._room -= len(fragment)
         if self._room < 0 or (self._unlike is not None and self._unlike.search(fragment)):
-            raise TooLong
+            raise TooLong(expected="a shorter text")
         self.fragments.append(fragment)
 
     def stream(self, body: Body) -> Reading[None]:
@@ -118,7 +121,7 @@ class Brief(Gathered):
             self._scan.rewind(begin)  # how much of it had arrived by now decides nothing
             raise
         if not ended:
-            raise Incomplete
+            raise Incomplete("the end of the string")
 
     def waits_in(self, body: Body) -> Stretch | None:
         return None  # each chunk is measured
@@ -289,7 +292,7 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
             return
         if state == KEY:
             sink.arguments((yield from scan.spaces()))
-            yield from scan.need()
+            yield from scan.need("a key")
             yield from _key(scan, sink, notation, stack[-1], inside[-1])
         elif state != VALUE:
             if state == STRING:
@@ -299,7 +302,7 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
                 return
     while True:
         sink.arguments((yield from scan.spaces()))
-        opening = yield from scan.need()
+        opening = yield from scan.need("a value")
         if opening in _CLOSER or (opening == "(" and notation.code):
             scan.skip()
             tuple_ = opening == "("
@@ -309,9 +312,9 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
             stack.append(")" if tuple_ else _CLOSER[opening])
             inside.append(set())
             if len(stack) > DEEPEST:
-                raise Malformed("invalid_arguments")
+                raise Malformed("invalid_arguments", f"at most {DEEPEST} levels of lists and objects")
             sink.arguments((yield from scan.spaces()))
-            if (yield from scan.need()) != stack[-1]:
+            if (yield from scan.need(_BEGINS[stack[-1]])) != stack[-1]:
                 yield from _key(scan, sink, notation, stack[-1], inside[-1])
                 continue
             inside[-1].add(",")
@@ -349,21 +352,21 @@ def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str], ins
     """After a value: closes what closes here; True where another value follows."""
     while stack:
         spaces = yield from scan.spaces()
-        found = yield from scan.need()
         closer = stack[-1]
+        found = yield from scan.need(_GOES_ON[closer])
         if found == ",":
             scan.skip()
             after = yield from scan.spaces()
             if closer == ")":
                 inside[-1].add(",")
-            if (yield from scan.need()) != closer:
+            if (yield from scan.need("a key" if closer == "}" else "a value")) != closer:
                 sink.arguments(f"{spaces},{after}")
                 yield from _key(scan, sink, notation, closer, inside[-1])
                 return True
             if closer != ")":
                 sink.tolerate("trailing_comma")
         elif found != closer or (closer == ")" and not inside[-1]):
-            raise Malformed  # the latter is a value in parentheses: part of an expression
+            raise Malformed(expected=_GOES_ON[closer])  # the latter is a value in parentheses: part of an expression
         scan.skip()
         sink.arguments(spaces + ("]" if closer == ")" else closer))
         stack.pop()
@@ -379,7 +382,7 @@ def _key(scan: Scan, sink: Sink, notation: Notation, closer: str, keys: set[str]
         keys.add(key)
         sink.arguments(quoted(key))
         spaces = yield from scan.spaces()
-        yield from scan.expect(":")
+        yield from scan.expect(":", key=key)
         sink.arguments(spaces + ":")
 
 
@@ -390,13 +393,14 @@ def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
     opener = yield from scan.literal(notation.openers)
     if opener:
         return (yield from _string(scan, sink, notation, opener, Brief(scan, sink, LONGEST_KEY)))
+    begin = scan.position
     key = (yield from scan.word(notation.word)).strip()
     if not key:
-        yield from scan.need()
-        raise Malformed
+        yield from scan.need("a key")
+        raise Malformed(expected="a key")
     if notation.bare_keys:
         if not _NAME.fullmatch(key):
-            raise Malformed
+            raise Malformed(expected="a key", at=begin)
         sink.tolerate(notation.bare_keys)
     return key
 
@@ -406,23 +410,23 @@ def read_string(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
     opener = yield from scan.literal(notation.openers)
     if not opener:
         yield from _uncut(scan, notation)
-        raise Malformed
+        raise Malformed(expected="a string")
     return (yield from _string(scan, sink, notation, opener))
 
 
 def _uncut(scan: Scan, notation: Notation) -> Reading[None]:
     """What the end of the answer cut is incomplete, not wrong: a word, or the opener of a string."""
-    yield from scan.need()
+    yield from scan.need("a value")
     rest = scan.text[scan.at :]
     if scan.closed and any(opener.startswith(rest) for opener in notation.strings):
-        raise Incomplete
+        raise Incomplete("a string")
 
 
 def begins_string(scan: Scan, notation: Notation) -> Reading[str]:
     """The first character of the string that begins here, unread, with its opener; empty where none does."""
     here = scan.position
     opener = yield from scan.literal(notation.openers)
-    first = (yield from scan.need()) if opener else ""
+    first = (yield from scan.need("the end of the string")) if opener else ""
     scan.rewind(here)
     return first
 
@@ -456,11 +460,13 @@ def _scalar(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
         yield from _strings(scan, sink, sink, notation, opener)
         sink.arguments('"')
         return
+    begin = scan.position
     word = (yield from scan.take_while(notation.word)).strip()
     try:
         sink.arguments(_word(word, sink, notation))
-    except Malformed:
+    except Malformed as wrong:
         yield from _uncut(scan, notation)
+        wrong.at = begin
         raise
 
 
@@ -470,7 +476,7 @@ def _word(word: str, sink: Sink, notation: Notation) -> str:
         _note(sink, notation, word)
         return notation.words[word]
     if len(word) > _MOST_DIGITS and _INTEGER.fullmatch(word):
-        raise Malformed("invalid_arguments")
+        raise Malformed("invalid_arguments", f"a number of at most {_MOST_DIGITS} digits")
     if _NUMBER.fullmatch(word):
         return word
     plain = _GROUPED.sub("", word) if notation.code else word
@@ -484,11 +490,11 @@ def _word(word: str, sink: Sink, notation: Notation) -> str:
         sink.tolerate("python_literal")
         return _json_number(plain)
     if word.lstrip("+-") in ("NaN", "nan", "Infinity", "inf"):
-        raise Malformed("invalid_arguments")
+        raise Malformed("invalid_arguments", "a finite number")
     if notation.bare_strings is not None and notation.bare_strings.fullmatch(word):
         sink.tolerate("unquoted_string")
         return f'"{escaped(word)}"'
-    raise Malformed
+    raise Malformed(expected="a value")
 
 
 def _json_number(word: str) -> str:

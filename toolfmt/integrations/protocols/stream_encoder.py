@@ -152,7 +152,7 @@ class StreamEncoder(ABC):
         wrong = self._wrong
         if wrong is None or (cut and wrong.reason == _CUT):
             return list(self._ended(cut, usage))
-        return list(self._failed(f"a tool call went wrong: {wrong.reason}", wrong.reason))
+        return list(self._failed(wrong.message, wrong.reason))
 
     def fail(self, message: str, kind: str = "server_error") -> list[Payload]:
         """Return the protocol's own error, instead of `finish`, if the runtime fails.

@@ -1,0 +1,93 @@
+"""The sentences about rejected calls: what was expected, and the message that a runtime can send back to the model.
+
+All texts have a bounded length, whatever a model wrote. Control characters are escaped as in Python's `repr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import islice
+
+from toolfmt.messages.events import RejectionReason
+
+MAX_EXPECTED = 200
+"""Maximum number of characters of `expected`."""
+_MAX_SHOWN = 40
+"""Maximum number of characters of a name, a key or a marker in a message."""
+_MAX_FOUND = 20
+_MAX_TOOLS = 10
+_MAX_LITERALS = 4
+
+
+def shown(text: str, quote: str = "'", limit: int = _MAX_SHOWN) -> str:
+    """Return text in quotes, cut to `limit` characters, with escapes for what is not printable."""
+    plain = (
+        ("\\" if c in ("\\", quote) else "") + c if c.isprintable() else ascii(c)[1:-1] for c in islice(text, limit)
+    )
+    return quote + "".join(plain) + ("…" if len(text) > limit else "") + quote
+
+
+def named(text: str) -> str:
+    """Return a name or a key in double quotes, like `shown`."""
+    return shown(text, '"')
+
+
+def one_of(literals: Iterable[str]) -> str:
+    """Return a phrase for a choice between literals: `'}' or ','`."""
+    phrases = list(dict.fromkeys(map(shown, islice(literals, 2 * _MAX_LITERALS))))[:_MAX_LITERALS]
+    return " or ".join([", ".join(phrases[:-1]), phrases[-1]]) if len(phrases) > 1 else "".join(phrases)
+
+
+def end_marker(*markers: str) -> str:
+    """Return a phrase for the end marker that is the first of these which is not empty."""
+    marker = next((marker.strip() for marker in markers if marker.strip()), "")
+    return f"the end marker {shown(marker, '')}" if marker else "the end of the call"
+
+
+def rejection_message(
+    reason: RejectionReason,
+    raw: str = "",
+    at: int = 0,
+    expected: str = "",
+    *,
+    problem: str = "",
+    name: str = "",
+    declared: Collection[str] | None = None,
+) -> str:
+    """Return one sentence about a rejected call for the model that wrote it.
+
+    Args:
+        reason: Why the call is rejected.
+        raw: The text of the call.
+        at: Where parsing stopped, as an offset in `raw`.
+        expected: What would have been valid there. If it is empty, the sentence has no position.
+        problem: What is wrong, if it is more specific than the reason. The sentence then does not quote the text at
+            `at`, because the problem may be just before it.
+        name: The tool that is called, empty if it is not known.
+        declared: The names of the declared tools, to list them if the called tool is undeclared.
+    """
+    call = f"Call of {shown(name, '')}" if name else "Tool call"
+    if reason == "undeclared_tool":
+        unknown = f"there is no tool named {named(name)}" if name else "the tool is not declared"
+        return f"Tool call rejected: {unknown}{'' if declared is None else _tools(declared)}."
+    found = f", but found {shown(raw[at:], limit=_MAX_FOUND)}" if at < len(raw) and not problem else ""
+    problem = problem or _PROBLEMS[reason]
+    if not expected:
+        return f"{call} rejected: {problem or 'it is malformed'}."
+    return f"{call} rejected: {problem and problem + '; '}expected {expected}{found} (character {at} of the call)."
+
+
+_PROBLEMS: dict[RejectionReason, str] = {
+    "malformed_syntax": "",
+    "incomplete_output": "the output ended before the call was complete",
+    "missing_tool_name": "it has no tool name",
+    "invalid_arguments": "the arguments are invalid",
+}
+
+
+def _tools(declared: Collection[str]) -> str:
+    if not declared:
+        return "; no tool is declared"
+    names = ", ".join(shown(name, "") for name in islice(declared, _MAX_TOOLS))
+    more = len(declared) - _MAX_TOOLS
+    return f"; the tools are {names}" + (f" and {more} more" if more > 0 else "")
