@@ -10,7 +10,7 @@ import pytest
 
 from toolfmt.formats import Parser, formats, get, write
 from toolfmt.formats.engines.alternatives import Choice
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.raw_value import _APART, _OF_EACH_TYPE, Given, RawValue, Tags
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.scanner.scanner import Scan
@@ -54,7 +54,7 @@ def doubted(tags: Tags, value: str, keys: tuple[str, ...]) -> set[str]:
     scan = Scan(value, closed=True)
     scan.keep(0)
     schema = {"type": "object", "properties": {key: {} for key in keys}}
-    calls = Calls(scan, {"plant": schema}, False)
+    calls = CallBuilder(scan, {"plant": schema}, False)
     calls._name = "plant"
     reader = RawValue(scan, calls, tags, (tags.value_closer,), Given())
     scan.skip(len(value))

@@ -14,7 +14,7 @@ import pytest
 from guarantees import check_copy, events_of
 
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
-from toolfmt.formats.scanner.lookahead import FAR
+from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import literals
 from toolfmt.formats.values.schema_types import parameter_types
 from toolfmt.messages.events import (
@@ -618,15 +618,15 @@ def test_what_is_read_ahead_is_emitted_within_the_bound() -> None:
     parser = Parser("pythonic", tools=[{"name": "f", "parameters": {"properties": {"x": {"type": "string"}}}}])
     fed = len('[f(x="')
     events = parser.feed('[f(x="')
-    while not events and fed < 3 * FAR:
+    while not events and fed < 3 * MAX_LOOKAHEAD:
         fed += 4
         events = parser.feed("word")
     assert isinstance(events[0], ToolCallStart)
-    assert FAR <= fed <= FAR + 8
+    assert MAX_LOOKAHEAD <= fed <= MAX_LOOKAHEAD + 8
 
 
 def test_calls_that_reach_over_what_may_be_held_are_calls_wherever_the_bound_falls() -> None:
-    for length in range(FAR - 60, FAR + 20):
+    for length in range(MAX_LOOKAHEAD - 60, MAX_LOOKAHEAD + 20):
         text = f"[f(x='{'a' * length}'), g(y='{'b' * 40}'), h()]"
         events = events_of("pythonic", [text, "\nDone."])
         ended = [event for event in events if isinstance(event, ToolCallEnd)]
@@ -664,7 +664,7 @@ def test_a_long_call_of_an_undeclared_tool_is_content_in_every_format(arguments:
     ],
 )
 def test_a_list_that_has_shown_no_declared_call_within_the_bound_is_content(text: str) -> None:
-    assert len(text) > FAR
+    assert len(text) > MAX_LOOKAHEAD
     assert summary(read(text, "pythonic", tools=TOOLS)) == [("content", text)]
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolfmt.formats.parser.fast_path import pass_over_joined
-from toolfmt.formats.scanner.lookahead import TooFar, ahead
-from toolfmt.formats.scanner.scanner import Reading, Scan, Stretch, literals
+from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
+from toolfmt.formats.scanner.scanner import PendingSpan, Reading, Scan, literals
 from toolfmt.formats.scanner.spans import JsonString
-from toolfmt.formats.values.value_reader import Gathered
+from toolfmt.formats.values.value_reader import Buffered
 
 SETS = (
     ("</parameter>", "\n</parameter>", "<parameter=", "\n<function="),
@@ -97,18 +97,18 @@ def in_a_string_read_ahead_twice(scan: Scan, most: int) -> Reading[tuple[str, st
     """The inside of a string, read ahead in what is read ahead; and what is read after that."""
 
     def string(view: Scan) -> Reading[str]:
-        gathered = Gathered(view)
+        gathered = Buffered(view)
         yield from gathered.stream(JsonString(gathered))
         return gathered.text
 
     def twice(view: Scan) -> Reading[tuple[str, str]]:
-        text = yield from ahead(view, string, most)
+        text = yield from look_ahead(view, string, most)
         return text, (yield from view.until(literals('"')))[0]
 
-    return ahead(scan, twice)
+    return look_ahead(scan, twice)
 
 
-def woken(scan: Scan, reading: Reading[tuple[str, str]], chunk: str) -> Stretch:
+def woken(scan: Scan, reading: Reading[tuple[str, str]], chunk: str) -> PendingSpan:
     """The condition that the parser waits for after a chunk, as the driver resumes it."""
     scan.append(chunk)
     waiting = next(reading)
@@ -139,5 +139,5 @@ def test_nothing_is_passed_over_beyond_what_may_be_read_ahead() -> None:
     waiting = woken(scan, reading, "four")
     assert pass_over_joined(waiting, "sixsix") is None
     assert pass_over_joined(waiting, "fives") == []
-    with pytest.raises(TooFar):
+    with pytest.raises(LookaheadExceeded):
         woken(scan, reading, "x")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.engines.foreign import Elsewhere
 from toolfmt.formats.engines.frame import follows
@@ -72,9 +72,9 @@ class Choice:
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         return self.engines[0].write(calls, types)
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         if len(opener) >= _CONTROL and (yield from follows(scan, opener)):
-            calls.tolerate("repeated_opener")
+            calls.record_tolerance("repeated_opener")
         json, other = self._by_opener[opener or (yield from self._bare(scan))]
         engine = json if json is other or (yield from _json_stands(scan)) else other
         yield from engine.read(scan, calls, opener)

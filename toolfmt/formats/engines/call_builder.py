@@ -1,18 +1,19 @@
-"""What an engine says while it reads: a call begins, is named, gets its arguments, ends, or goes wrong.
+"""The calls of one output: engines report what they parse, and it becomes events.
 
-The driver makes one `Calls` per parser and hands it to every reading. It owns the indexes, the spans, the tolerances
-and the tool definitions; an engine asks it what a tool declares, and keeps nothing of the answer between two frames. A
-call's end is told once the next one of its frame begins, or the frame has been read, so that the spans tile the text.
+The driver creates one `CallBuilder` per parser and passes it to every engine. It owns the indexes, the spans, the
+tolerances and the tool definitions. An engine asks it what a tool declares, and keeps nothing between two frames. The
+end of a call is emitted when the next call of its frame begins, or when the frame has been parsed, so that the spans of
+a frame's calls cover its text without gaps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from toolfmt.formats.engines.name_repair import Likenesses
-from toolfmt.formats.scanner.scanner import Body, Incomplete, Malformed, Reading, Scan, Stretch
+from toolfmt.formats.scanner.scanner import Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.tolerances import EXPECTED, TOLERANCES
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import (
@@ -35,8 +36,11 @@ class Undeclared(Exception):
     """What was read as a call of an undeclared tool goes on for too long."""
 
 
+Until = Literal["end", "call", "name"]
+
+
 class Committed(Exception):
-    """A probe has seen enough: what stands here is a call."""
+    """A dry run has seen enough."""
 
 
 class Refusal(NamedTuple):
@@ -51,7 +55,7 @@ class Refusal(NamedTuple):
     """What is wrong, if it is more specific than the reason."""
 
 
-class Calls:
+class CallBuilder:
     """The calls of one answer, in the order in which they appear."""
 
     streams = True
@@ -63,7 +67,7 @@ class Calls:
     _opener = ""
     _head: str | None = None
     """What opened the frame, up to its first call, once a second call has begun; a copy begins with it."""
-    was_committed = False
+    committed_before = False
     addressed = ""
     """Whom the message is for that holds the calls, where the family says so in its header."""
     framed_until = -1
@@ -71,8 +75,8 @@ class Calls:
     _begin = _unsaid = 0
     readable_from = 0
     """Where the last call of the frame begins that can be read without those before it; behind it others may stand
-    beside it (`begin_beside`)."""
-    _open = _announced = telling = _complete = _continued = False
+    beside it (`begin_dependent`)."""
+    _open = _announced = emitting = _complete = _continued = False
     _name = ""
     name_at = -1
     """Where the name of the open call begins; an engine sets it before it reads the name."""
@@ -116,7 +120,7 @@ class Calls:
         """From here on this is a call: what goes wrong is rejected, no longer content."""
         self.committed = True
 
-    def give_up(self) -> NoReturn:
+    def abandon_as_content(self) -> NoReturn:
         """What was read as a call goes on for too long without its name: it is content after all."""
         raise Undeclared
 
@@ -125,17 +129,17 @@ class Calls:
         self.commit()
         meant = self.meant(name)
         if self.addressed and self.meant(self.addressed) != meant:
-            self.tolerate("other_recipient")
+            self.record_tolerance("other_recipient")
         if meant != name and not self.strict:
-            self.tolerate("repaired_name")
+            self.record_tolerance("repaired_name")
             name = meant
         self._name = meant
         if not name:
-            self.refuse("missing_tool_name", "the name of a tool", self._name_begins)
+            self.mark_rejected("missing_tool_name", "the name of a tool", self._name_begins)
         elif self._schemas is not None and name not in self._schemas:
-            self.refuse("undeclared_tool", "the name of a declared tool", self._name_begins)
+            self.mark_rejected("undeclared_tool", "the name of a declared tool", self._name_begins)
         elif self._refusal is None:
-            self._announced = self.telling = True
+            self._announced = self.emitting = True
             self.events.append(ToolCallStart(self.index, name, id))
 
     @property
@@ -145,9 +149,9 @@ class Calls:
 
     def arguments(self, fragment: str) -> None:
         """More of the arguments' JSON text."""
-        if self.telling:
+        if self.emitting:
             self._fragments.append(fragment)
-        elif self.is_counted:
+        elif self.counts_length:
             self._unsaid += len(fragment)
             if self._unsaid > MOST_UNDECLARED:
                 raise Undeclared
@@ -156,12 +160,12 @@ class Calls:
         """The call is complete; its frame may still follow."""
         self._complete = True
 
-    def tolerate(self, name: str) -> None:
+    def record_tolerance(self, name: str) -> None:
         """Something was read generously; strict reading goes on to the call's end and rejects it."""
         if self._scan.cut and name.startswith("missing_"):
             self.need_end()
         if self.strict:
-            self.refuse("malformed_syntax", EXPECTED.get(name, ""), problem=TOLERANCES.get(name, ""))
+            self.mark_rejected("malformed_syntax", EXPECTED.get(name, ""), problem=TOLERANCES.get(name, ""))
         self._tolerated[name] = None
 
     def need_end(self) -> None:
@@ -170,7 +174,7 @@ class Calls:
         if scan.cut and scan.closed:
             rest = scan.text[scan.at :].strip()
             if any(end.startswith(rest) for end in self._ends):
-                self.refuse("incomplete_output", "the end marker of the call", scan.offset + len(scan.text))
+                self.mark_rejected("incomplete_output", "the end marker of the call", scan.offset + len(scan.text))
 
     def before(self, text: str, at: int) -> str:
         """What stands right before a place in the text that a body was given, a few words of it at most."""
@@ -180,7 +184,9 @@ class Calls:
         """Whether this call has been read generously in this way."""
         return name in self._tolerated
 
-    def refuse(self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = "") -> None:
+    def mark_rejected(
+        self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = ""
+    ) -> None:
         """The call will be rejected, for the first reason given, but goes on to where it ends.
 
         Args:
@@ -193,29 +199,29 @@ class Calls:
             self.flush()
             at = self._scan.position if at is None else at
             self._refusal = Refusal(reason, at, expected[:MAX_EXPECTED], problem)
-            self.telling = False
+            self.emitting = False
 
-    def stream(self, body: Body) -> Reading[None]:
+    def stream(self, body: Span) -> Reading[None]:
         """Pass a stretch of the arguments on while it arrives."""
         if not (yield from self._scan.stream(body, self)):
             raise Incomplete("the end of the string")
 
-    def waits_in(self, body: Body) -> Stretch | None:
+    def pending_span(self, body: Span) -> PendingSpan | None:
         """What the driver may pass over while the stretch arrives; None where what arrives is counted."""
-        return None if self.is_counted else self._stretch(body)
+        return None if self.counts_length else self._stretch(body)
 
     @property
-    def has_said(self) -> bool:
+    def has_emitted(self) -> bool:
         """Whether anything was said of the open call, or of those before it that it cannot be read without."""
         return self._announced or self._begin != self.readable_from
 
     @property
-    def is_counted(self) -> bool:
+    def counts_length(self) -> bool:
         """Whether the length of the open call decides if it is one: its tool is undeclared."""
         return self._refusal is not None and self._refusal.reason == "undeclared_tool"
 
-    def _stretch(self, body: Body) -> Stretch:
-        return Stretch(self._scan, body, calls=self)
+    def _stretch(self, body: Span) -> PendingSpan:
+        return PendingSpan(self._scan, body, calls=self)
 
     def types(self, *path: str) -> Types:
         """The JSON Schema types the tool declares for a parameter, or for a part of it: the keys that lead there, an
@@ -236,7 +242,7 @@ class Calls:
         """Whether a tool of exactly this name is declared."""
         return self._schemas is not None and word in self._schemas
 
-    def knows(self, name: str) -> bool | None:
+    def is_known(self, name: str) -> bool | None:
         """Whether a tool of this name is declared, or one is meant by it; None where no tools were given."""
         return None if self._schemas is None else self.meant(name) in self._schemas
 
@@ -263,23 +269,15 @@ class Calls:
         """The names of declared tools that have a blank in them."""
         return tuple(name for name in self._schemas or () if " " in name)
 
-    def dry_run(self, scan: Scan) -> DryRun:
-        """The same reading of another text, which says nothing."""
-        return DryRun(scan, self._schemas, self.strict)
+    def dry_run(self, scan: Scan, until: Until = "end") -> DryRun:
+        """Return calls of the same tools, for parsing a text of another scanner without reporting anything."""
+        return DryRun(scan, self._schemas, self.strict, until)
 
-    def naming(self, scan: Scan) -> Naming:
-        """As `dry_run`, up to the name of the first call."""
-        return Naming(scan, self._schemas, self.strict)
-
-    def note_each(self, name: str) -> None:
+    def tolerate_each(self, name: str) -> None:
         """Every call of this frame is read generously in this way; an empty name ends that."""
         self._noted = name
         if name:
-            self.tolerate(name)
-
-    def call_probe(self, scan: Scan) -> CallProbe:
-        """As `dry_run`, up to where a call would commit."""
-        return CallProbe(scan, self._schemas, self.strict)
+            self.record_tolerance(name)
 
     @property
     def parameters(self) -> tuple[str, ...] | None:
@@ -295,7 +293,7 @@ class Calls:
     @property
     def known(self) -> bool:
         """Whether the tool called last is declared."""
-        return self.knows(self._name) is True
+        return self.is_known(self._name) is True
 
     def text(self) -> str:
         """The text of the open call so far."""
@@ -325,9 +323,9 @@ class Calls:
         """A frame of calls, which begins with this opener; its first call begins there too."""
         self._frame, self._inside, self._opener, self._head = position, None, opener, None
         self.readable_from = position
-        self.begin_beside(position)
+        self.begin_dependent(position)
 
-    def begin_beside(self, position: int) -> None:
+    def begin_dependent(self, position: int) -> None:
         """As `begin_at`, for a call that cannot be read without those before it in its frame, which is kept whole."""
         if self._open:
             self._finish(position)
@@ -345,14 +343,14 @@ class Calls:
 
     def _begin_call(self, position: int) -> None:
         self.index += 1
-        self._begin, self.was_committed = position, self.committed
+        self._begin, self.committed_before = position, self.committed
         self._unsaid = 0
         self._open = True
-        self._announced = self.telling = self._complete = False
+        self._announced = self.emitting = self._complete = False
         self._refusal = None
         self._tolerated = {}
         if self._noted:
-            self.tolerate(self._noted)
+            self.record_tolerance(self._noted)
         self._name = ""
 
     @property
@@ -372,19 +370,19 @@ class Calls:
             return f"The arguments of call {self.index}, {self._name}."
         return f"Call {self.index}, whose name is not known yet."
 
-    def copy(self, scan: Scan) -> Calls:
+    def copy(self, scan: Scan) -> CallBuilder:
         """Calls of the same tools, over another scanner."""
-        twin = Calls(scan, self._schemas, self.strict, self._ends)
+        twin = CallBuilder(scan, self._schemas, self.strict, self._ends)
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
         twin.index = self.index - self._open
         return twin
 
-    def adopt(self, other: Calls) -> None:
+    def adopt(self, other: CallBuilder) -> None:
         """Stand where another stands, whose text has been read again."""
         self._stand_where(other)
         self.events[:] = [replace(event) for event in other.events]
 
-    def _stand_where(self, other: Calls) -> None:
+    def _stand_where(self, other: CallBuilder) -> None:
         """All is as there but what is said, and where it is read."""
         own = self.events, self._scan, self._fragments
         self.__dict__.clear()
@@ -392,7 +390,7 @@ class Calls:
         self.events, self._scan, self._fragments = own
         self._tolerated = dict(other._tolerated)
 
-    def take_over(self, trial: Trial) -> None:
+    def accept(self, trial: Trial) -> None:
         """What has been read ahead is what has been read: it is told."""
         shift = self.index - trial.from_index  # a copy knows only now which call it is
         for event in trial.events:
@@ -404,7 +402,7 @@ class Calls:
         for name in ("started", "ended", "keyed", "from_index"):
             del self.__dict__[name]
 
-    def forget(self) -> None:
+    def roll_back(self) -> None:
         """What began was no call at all."""
         self.index -= 1
         self._open = False
@@ -413,14 +411,14 @@ class Calls:
     def close(self) -> None:
         """The frame has been read; what is not complete by now never will be."""
         if self._open and not self._complete:
-            self.refuse("malformed_syntax", "the end of the call")
+            self.mark_rejected("malformed_syntax", "the end of the call")
         self._finish(self._scan.position)
         self.committed = False
 
     def reject(self, reason: RejectionReason, expected: str, at: int) -> None:
         """The open call ends here, rejected: `expected` would have been valid at `at`."""
         self._complete = False
-        self.refuse(reason, expected, at)
+        self.mark_rejected(reason, expected, at)
         self.close()
 
     def left_open(self, events: list[Event]) -> list[Event]:
@@ -473,35 +471,54 @@ class Calls:
         return ToolCallRejected(self.index, reason, span, raw, at, expected, message)
 
 
-class DryRun(Calls):
-    """A reading that says nothing: it only asks whether calls stand here."""
+class DryRun(CallBuilder):
+    """Calls that are parsed but not reported, to see whether the text has any.
+
+    `until` says how much has to be seen: the end of the frame; that the text is certainly a call; or the first name.
+    Once that is seen, `Committed` is raised.
+    """
 
     streams = False
     first: str | None = None
-    """The name of the first call that was read."""
+    """The name of the first call."""
+
+    def __init__(
+        self, scan: Scan, schemas: Mapping[str, Mapping[str, Any]] | None, strict: bool, until: Until = "end"
+    ) -> None:
+        super().__init__(scan, schemas, strict)
+        self._until = until
+
+    def commit(self) -> None:
+        if self._until == "call":
+            raise Committed
+        super().commit()
 
     def start(self, name: str, id: str | None = None) -> None:
-        self.committed, self._name = True, self.meant(name)
         if self.first is None:
             self.first = name
+        if self._until != "end":
+            raise Committed
+        self.committed, self._name = True, self.meant(name)
 
     def arguments(self, fragment: str) -> None:
         """Not said."""
 
-    def give_up(self) -> NoReturn:
+    def abandon_as_content(self) -> NoReturn:
         raise Malformed(expected="the name of the tool")
 
-    def refuse(self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = "") -> None:
+    def mark_rejected(
+        self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = ""
+    ) -> None:
         """Not said; what would be rejected as it stands is no less a call."""
 
-    def waits_in(self, body: Body) -> Stretch | None:
+    def pending_span(self, body: Span) -> PendingSpan | None:
         """In none, so that the driver sees how far the reading has come."""
         return None
 
     def begin_at(self, position: int) -> None:
         """Nothing is told, and nothing is forgotten: the driver goes back to the opener."""
 
-    def begin_beside(self, position: int) -> None:
+    def begin_dependent(self, position: int) -> None:
         """Nothing is told."""
 
     def text(self) -> str:
@@ -509,12 +526,12 @@ class DryRun(Calls):
         return ""
 
 
-class Trial(Calls):
-    """Calls that are read ahead, in a part of the text, and told to nobody yet: `Calls.take_over` tells them."""
+class Trial(CallBuilder):
+    """Calls that are read ahead, in a part of the text, and told to nobody yet: `CallBuilder.accept` tells them."""
 
     streams = False
 
-    def __init__(self, scan: Scan, calls: Calls) -> None:
+    def __init__(self, scan: Scan, calls: CallBuilder) -> None:
         self.events, self._scan, self._fragments = [], scan, []
         self._stand_where(calls)
         self.committed = True
@@ -523,8 +540,8 @@ class Trial(Calls):
         self.keyed = False
         """Whether the last call that has started has had a key."""
 
-    def _stretch(self, body: Body) -> Stretch:
-        return Stretch(self._scan, body, calls=self, fragments=self._fragments if self.telling else [])
+    def _stretch(self, body: Span) -> PendingSpan:
+        return PendingSpan(self._scan, body, calls=self, fragments=self._fragments if self.emitting else [])
 
     def start(self, name: str, id: str | None = None) -> None:
         super().start(name, id)
@@ -542,27 +559,9 @@ class Trial(Calls):
     @property
     def among_calls(self) -> bool:
         """Whether calls that may be declared have ended, and more of them, or the end of their list, was to come."""
-        return self.ended > 0 and self.knows(self._name) is not False
+        return self.ended > 0 and self.is_known(self._name) is not False
 
     @property
     def attempted(self) -> bool:
         """Whether the text stopped, or went wrong, among the arguments of a call that may be declared."""
-        return self.started > self.ended and self.keyed and self.knows(self._name) is not False
-
-
-class CallProbe(DryRun):
-    """A dry run that stops where a call would commit."""
-
-    def commit(self) -> None:
-        raise Committed
-
-    def start(self, name: str, id: str | None = None) -> None:
-        raise Committed
-
-
-class Naming(DryRun):
-    """A dry run that stops where the first call is named."""
-
-    def start(self, name: str, id: str | None = None) -> None:
-        self.first = name
-        raise Committed
+        return self.started > self.ended and self.keyed and self.is_known(self._name) is not False

@@ -13,17 +13,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from toolfmt.formats.engines.call_builder import Calls, Trial
+from toolfmt.formats.engines.call_builder import CallBuilder, Trial
 from toolfmt.formats.engines.call_delimiters import CallSigns, call_signs
 from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import Keys
 from toolfmt.formats.engines.json_object import read_calls
-from toolfmt.formats.scanner.lookahead import FAR, TooFar, ahead
+from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, Reading, Scan, literals
 from toolfmt.formats.scanner.spans import UNESCAPED, escaped, quoted
 from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
-from toolfmt.formats.values.value_reader import BetweenMarks, Gathered, Notation, begins_string, read_string, read_value
+from toolfmt.formats.values.value_reader import (
+    BetweenMarks,
+    Buffered,
+    Notation,
+    first_of_string,
+    read_string,
+    read_value,
+)
 from toolfmt.formats.values.value_writers import ValueWriter
 from toolfmt.messages.rejections import end_marker, named, one_of, shown
 
@@ -135,7 +142,7 @@ class CallExpression(Frame):
 
     # --- reading
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         if not opener:
             if not calls.committed:
                 read = yield from self._stands(scan, calls)
@@ -153,13 +160,13 @@ class CallExpression(Frame):
         elif ending.closed and self.unframed_openers and self.enclosing:
             yield from self._echo(scan, calls, opener)
 
-    def _echo(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def _echo(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         """The text of the frame once more right behind it, closer and all: some models repeat it, and mean one call."""
         if (yield from scan.peek()) not in self.unframed_openers:
             return
         calls.framed_until = scan.position
         text = calls.text().removeprefix(opener)
-        if text.startswith(self.unframed_openers) and len(text) < FAR:
+        if text.startswith(self.unframed_openers) and len(text) < MAX_LOOKAHEAD:
 
             def same(window: Scan) -> Reading[bool]:
                 for character in text:
@@ -168,11 +175,11 @@ class CallExpression(Frame):
                     window.skip()
                 return True
 
-            if (yield from ahead(scan, same, len(text) + 1)):
+            if (yield from look_ahead(scan, same, len(text) + 1)):
                 scan.skip(len(text))
-                calls.tolerate("repeated_call")
+                calls.record_tolerance("repeated_call")
 
-    def _frame(self, scan: Scan, calls: Calls, opener: str) -> Reading[_Ending]:
+    def _frame(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[_Ending]:
         """The calls of one frame, what encloses them, and its closer. Tells how a frame without its opener ended."""
         yield from scan.skip_spaces()
         begin, end = self._enclosed
@@ -211,14 +218,14 @@ class CallExpression(Frame):
         if fence and not (yield from follows(scan, _FENCE)):
             if not opener:
                 raise Malformed(expected=shown(_FENCE))
-            calls.tolerate("missing_fence")
+            calls.record_tolerance("missing_fence")
         closers = self.closers if opener else tuple(mark for mark in self.closers if not mark.startswith(_FENCE))
         closed = yield from close_frame(scan, calls, opener, *closers)
         if not closed and calls.noted(UNESCAPED):
             raise Malformed(expected=end_marker(*closers))
         return _Ending(bool(closed and closers), bool(enclosed), bool(fence))
 
-    def _stands(self, scan: Scan, calls: Calls) -> Reading[int | None]:
+    def _stands(self, scan: Scan, calls: CallBuilder) -> Reading[int | None]:
         """Whether calls without a frame stand here, unread: what follows them decides, if it comes soon. None where
         none do; else how many characters of them have been read ahead, and taken over: all, or nothing.
 
@@ -231,11 +238,11 @@ class CallExpression(Frame):
             return self._tried(window, trials[0], calls.framed_until == scan.position)
 
         try:
-            read = yield from ahead(scan, tried)
-        except TooFar:
+            read = yield from look_ahead(scan, tried)
+        except LookaheadExceeded:
             return 0 if trials[0].attempted or trials[0].among_calls else None
         if read:
-            calls.take_over(trials[0])
+            calls.accept(trials[0])
         return read
 
     def _tried(self, scan: Scan, trial: Trial, again: bool) -> Reading[int | None]:
@@ -253,7 +260,7 @@ class CallExpression(Frame):
             return 0 if trial.attempted or (trial.ended > 0 and trial.known) else None
         return read
 
-    def _alone(self, scan: Scan, calls: Calls, ending: _Ending) -> Reading[None]:
+    def _alone(self, scan: Scan, calls: CallBuilder, ending: _Ending) -> Reading[None]:
         """Malformed where what follows a frame without its opener shows that it was something else."""
         if ending.closed:
             return
@@ -272,9 +279,9 @@ class CallExpression(Frame):
         elif blanks and following.islower():
             raise Malformed(expected=_ALONE)  # a sentence goes on, which names the call
         elif not blanks:
-            calls.tolerate("text_behind_closer")
+            calls.record_tolerance("text_behind_closer")
 
-    def _stands_whole(self, scan: Scan, calls: Calls, bracket: str) -> Reading[bool]:
+    def _stands_whole(self, scan: Scan, calls: CallBuilder, bracket: str) -> Reading[bool]:
         """Whether the arguments of an undeclared tool reach their end, unread: its name alone makes no call."""
 
         def tried(window: Scan) -> Reading[bool]:
@@ -287,23 +294,23 @@ class CallExpression(Frame):
             return True
 
         try:
-            return (yield from ahead(scan, tried))
-        except TooFar:
+            return (yield from look_ahead(scan, tried))
+        except LookaheadExceeded:
             return False
 
-    def _calls(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[None]:
+    def _calls(self, scan: Scan, calls: CallBuilder, frame: _Frame) -> Reading[None]:
         """The calls of one frame, and what encloses them at the end, where it has been opened."""
         end, separator = frame.end, ""
         while True:
             if separator and separator != self.between.strip():
-                calls.tolerate("other_separator")
+                calls.record_tolerance("other_separator")
             yield from self._read_call(scan, calls, frame)
             calls.end()
             if not self.enclosing:
                 begins = (yield from self._leads(scan)) if frame.alone else False
                 if not begins:
                     return
-                calls.begin_beside(scan.position)
+                calls.begin_dependent(scan.position)
                 continue
             here = scan.position
             separator = yield from follows(scan, *self._between_calls)
@@ -320,20 +327,20 @@ class CallExpression(Frame):
                     at_end = bool((yield from follows(scan, *((end,) if end else self.closers))))
                     scan.rewind(behind if at_end else here)
                 if at_end:
-                    calls.tolerate("trailing_comma")
+                    calls.record_tolerance("trailing_comma")
                 break
             if calls.noted(UNESCAPED):
                 raise Malformed(expected=_ESCAPED)  # where its string ended was a guess; what follows may be part of it
             if frame.opened:
                 calls.begin()
             else:
-                calls.begin_beside(scan.position)
+                calls.begin_dependent(scan.position)
         if end and not (yield from follows(scan, end)):
             if calls.noted(UNESCAPED):
                 raise Malformed(expected=_ESCAPED)  # where the string ended was a guess, and it was wrong
             if not frame.opened and not (yield from self._line_ends(scan)):
                 raise Malformed(expected=one_of((end, *self._between_calls)))
-            calls.tolerate("missing_closer")
+            calls.record_tolerance("missing_closer")
 
     def _leads(self, scan: Scan) -> Reading[bool]:
         """Whether another call stands right here, unread: its lead tells."""
@@ -351,7 +358,7 @@ class CallExpression(Frame):
         scan.rewind(here)
         return ends
 
-    def _begins(self, scan: Scan, calls: Calls, frame: _Frame, bracket: bool = False) -> Reading[bool]:
+    def _begins(self, scan: Scan, calls: CallBuilder, frame: _Frame, bracket: bool = False) -> Reading[bool]:
         """Whether a call's name stands here, unread; where tools must be declared, one of theirs with its bracket."""
         here = scan.position
         begins = not self._lead or bool((yield from scan.literal(literals(self._lead))))
@@ -359,7 +366,7 @@ class CallExpression(Frame):
         name = (yield from read_name(scan, self._signs.name)) if begins else ""
         begins = bool(name) and (not quote or bool((yield from scan.literal(literals(quote)))))
         if begins and frame.declared:
-            begins = calls.knows(name) is True
+            begins = calls.is_known(name) is True
         if begins and (frame.declared or bracket):
             begins = yield from self._bracket_stands(scan)
         scan.rewind(here)
@@ -373,7 +380,7 @@ class CallExpression(Frame):
             return True
         return bool((yield from scan.literal(literals(self._signs.bracket))))
 
-    def _another(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[bool]:
+    def _another(self, scan: Scan, calls: CallBuilder, frame: _Frame) -> Reading[bool]:
         """Whether another call stands behind blanks, without a sign before it: on the next line, or where the family
         writes it."""
         in_lines = "\n" in self.between or not frame.end
@@ -385,7 +392,7 @@ class CallExpression(Frame):
         scan.rewind(here)
         return found
 
-    def _read_call(self, scan: Scan, calls: Calls, frame: _Frame) -> Reading[None]:
+    def _read_call(self, scan: Scan, calls: CallBuilder, frame: _Frame) -> Reading[None]:
         leads = (self._lead, lost[1]) if (lost := _LOST_LEAD.fullmatch(self._lead)) else (self._lead,)
         lead = (yield from scan.literal(literals(*leads))) if self._lead else ""
         quote = (yield from scan.literal(_QUOTES)) if not self._lead else ""
@@ -396,20 +403,20 @@ class CallExpression(Frame):
             raise Malformed(expected="the name of a tool")
         if quote:
             yield from scan.expect(quote)
-        known = calls.knows(name)
+        known = calls.is_known(name)
         if known is not True and (frame.declared or quote or lead != self._lead):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
         if self._signs.blank_bracket:
             yield from scan.skip_spaces()
         bracket = (yield from scan.expect(*self._signs.brackets)) if self._signs.bracket else ""
         if lead != self._lead:
-            calls.tolerate("missing_prefix")
+            calls.record_tolerance("missing_prefix")
         if quote:
-            calls.tolerate("quoted_name")
+            calls.record_tolerance("quoted_name")
         for note in frame.notes:
-            calls.tolerate(note)
+            calls.record_tolerance(note)
         if bracket != self._signs.bracket:
-            calls.tolerate("other_notation")
+            calls.record_tolerance("other_notation")
         if known is False and not calls.committed and not (yield from self._stands_whole(scan, calls, bracket)):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
         if known is not None or calls.committed:
@@ -418,7 +425,7 @@ class CallExpression(Frame):
         yield from self._arguments(scan, calls, bracket, name, frame)
 
     def _arguments(
-        self, scan: Scan, calls: Calls, bracket: str, name: str = "", frame: _Frame | None = None
+        self, scan: Scan, calls: CallBuilder, bracket: str, name: str = "", frame: _Frame | None = None
     ) -> Reading[None]:
         """The arguments behind their bracket. With a name the call starts only where they are seen to be some."""
         signs = self._signs
@@ -434,7 +441,7 @@ class CallExpression(Frame):
                 yield from scan.skip_spaces()
                 closes = bool((yield from scan.literal(closing)))
                 if closes:
-                    calls.tolerate("trailing_comma")
+                    calls.record_tolerance("trailing_comma")
             here = scan.position
             key = None if closes else (yield from self._key(scan, calls))
             if frame is not None and frame.alone and key is not None and calls.declares(key) is False:
@@ -455,9 +462,9 @@ class CallExpression(Frame):
                 if calls.declares("") is not None:
                     calls.arguments("")  # a value for a tool that is known: this is meant as a call
                 key = calls.positional(position)
-                calls.tolerate("positional_arguments")
+                calls.record_tolerance("positional_arguments")
             if key in keys:
-                calls.tolerate("duplicate_key")
+                calls.record_tolerance("duplicate_key")
             keys.add(key)
             calls.arguments(f"{', ' if position else ''}{quoted(key)}: ")
             yield from self._value(scan, calls, calls.types(key))
@@ -469,19 +476,19 @@ class CallExpression(Frame):
             raise Malformed(expected=_ESCAPED)  # where its string ended was a guess, and it swallowed an argument
         calls.arguments("}")
 
-    def _key(self, scan: Scan, calls: Calls) -> Reading[str | None]:
+    def _key(self, scan: Scan, calls: CallBuilder) -> Reading[str | None]:
         """The key and its sign, read; None where a value without a key stands, and nothing is read."""
         here, signs = scan.position, self._signs
         if signs.key_lead:
             yield from scan.expect(signs.key_lead)
         if (yield from scan.need("an argument")) not in "{[(":
             word = yield from scan.word(signs.notation.key)
-            key = word.strip() or (yield from read_string(scan, Gathered(scan, calls), signs.notation))
+            key = word.strip() or (yield from read_string(scan, Buffered(scan, calls), signs.notation))
             blanks = yield from scan.spaces()
             assigned = (yield from scan.literal(literals(*signs.assigns))) if signs.assign else blanks
             if assigned:
                 if signs.assign and assigned != signs.assign:
-                    calls.tolerate("other_notation")
+                    calls.record_tolerance("other_notation")
                 if assigned == "=" and (yield from scan.peek()) == "=":
                     raise Malformed(expected="a value")  # a comparison
                 return key
@@ -491,12 +498,12 @@ class CallExpression(Frame):
         scan.rewind(here)
         return None
 
-    def _object(self, scan: Scan, calls: Calls, closing: Literals) -> Reading[bool]:
+    def _object(self, scan: Scan, calls: CallBuilder, closing: Literals) -> Reading[bool]:
         """A single object in place of the arguments, read if its keys are parameters of the tool; else nothing is."""
         if (yield from scan.need("an argument")) != "{":
             return False
         here = scan.position
-        gathered = Gathered(scan)
+        gathered = Buffered(scan)
         try:
             yield from read_value(scan, gathered, self._signs.notation)
             keys = list(json.loads(gathered.text))
@@ -507,15 +514,15 @@ class CallExpression(Frame):
         scan.rewind(here)
         if not found:
             return False
-        gathered = Gathered(scan, calls)
+        gathered = Buffered(scan, calls)
         yield from read_value(scan, gathered, self._signs.notation)
-        calls.tolerate("positional_object")
+        calls.record_tolerance("positional_object")
         calls.arguments(gathered.text.strip()[1:])
         yield from scan.skip_spaces()
         yield from scan.literal(closing)
         return True
 
-    def _value(self, scan: Scan, calls: Calls, types: Types) -> Reading[None]:
+    def _value(self, scan: Scan, calls: CallBuilder, types: Types) -> Reading[None]:
         yield from scan.skip_spaces()
         first = yield from scan.need("a value")
         if self._signs.notation.quoted and first in self._signs.notation.openers.first:
@@ -531,7 +538,7 @@ class CallExpression(Frame):
             text = yield from read_string(scan, calls, self._signs.notation)
             value = typed(text, types)
             if value is not None:
-                calls.tolerate("quoted_value")
+                calls.record_tolerance("quoted_value")
             calls.arguments(value or f'"{escaped(text)}"')
         elif types & STRING:
             text = (yield from scan.take_while(self._signs.notation.text)).rstrip()
@@ -540,22 +547,22 @@ class CallExpression(Frame):
                 raise Malformed(expected="a value")
             value = typed(text, types)
             if value is None:
-                calls.tolerate("unquoted_string")
+                calls.record_tolerance("unquoted_string")
             calls.arguments(value or f'"{escaped(text)}"')
         else:
             here = scan.position
             word = yield from scan.take_while(self._signs.notation.word)
             if word[:1].isalpha() and not self._signs.notation.stands_alone(word.strip()):
-                calls.refuse(
+                calls.mark_rejected(
                     "invalid_arguments", f"a value of type {' or '.join(sorted(types))}", here
                 )  # a name where the schema wants a value that has none
             scan.rewind(here)
             yield from read_value(scan, calls, self._signs.notation)
 
-    def _quoted(self, scan: Scan, calls: Calls, types: Types) -> Reading[None]:
+    def _quoted(self, scan: Scan, calls: CallBuilder, types: Types) -> Reading[None]:
         """A value where every one stands in quotes: a string for certain is said while it arrives."""
         notation = self._signs.notation
-        first = yield from begins_string(scan, notation)
+        first = yield from first_of_string(scan, notation)
         if types is None or types & STRING:
             certain = types == STRING or not (first == "\\" or may_be_literal(types, first))
         else:
@@ -564,14 +571,14 @@ class CallExpression(Frame):
             yield from read_value(scan, calls, notation)
             return
         text = yield from read_string(scan, calls, notation)
-        calls.arguments(typed(text, types, calls.tolerate) or quoted(text))
+        calls.arguments(typed(text, types, calls.record_tolerance) or quoted(text))
 
-    def _set(self, scan: Scan, calls: Calls) -> Reading[bool]:
+    def _set(self, scan: Scan, calls: CallBuilder) -> Reading[bool]:
         """A set of Python, read as a list; where an object stands nothing is read."""
         here = scan.position
         scan.skip()
         try:
-            yield from read_value(scan, Gathered(scan), self._signs.notation)
+            yield from read_value(scan, Buffered(scan), self._signs.notation)
             yield from scan.skip_spaces()
             found = (yield from scan.need("',' or '}'")) in ",}"
         except Malformed:
@@ -579,7 +586,7 @@ class CallExpression(Frame):
         scan.rewind(here)
         if not found:
             return False
-        calls.tolerate("set")
+        calls.record_tolerance("set")
         sign = "["
         while True:
             scan.skip()

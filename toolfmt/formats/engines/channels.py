@@ -12,12 +12,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Engine, TypesOf
 from toolfmt.formats.engines.frame import Frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_announced, read_arguments, read_behind
 from toolfmt.formats.engines.json_object import read_fence
-from toolfmt.formats.scanner.lookahead import FAR
+from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan, literals
 from toolfmt.formats.values.value_reader import TooLong
 from toolfmt.messages.rejections import one_of
@@ -65,9 +65,9 @@ class Channels(Frame):
 
     # --- reading
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         if not opener.isascii():
-            calls.tolerate("other_blanks")
+            calls.record_tolerance("other_blanks")
         name = (yield from self._header(scan, calls)) if opener or self.name_at_start == "usual" else ""
         if self.body is not None:
             yield from scan.skip_spaces()
@@ -77,7 +77,7 @@ class Channels(Frame):
                 yield from scan.need(expected)
                 raise Malformed(expected=expected)
             if not opener and not name:
-                calls.tolerate("missing_header")
+                calls.record_tolerance("missing_header")
             calls.addressed = name
             try:
                 yield from self.body.read(scan, calls, opens_body)
@@ -94,9 +94,9 @@ class Channels(Frame):
             scan.rewind(here)
             calls.need_end()
             if behind and behind not in literals(*self.openers, *self.closers).first:
-                calls.tolerate("missing_closer")  # neither does another message begin here
+                calls.record_tolerance("missing_closer")  # neither does another message begin here
 
-    def _header(self, scan: Scan, calls: Calls) -> Reading[str]:
+    def _header(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
         """The recipient's name, and what stands behind it up to the body."""
         yield from _skip_blanks(scan, calls)
         here = scan.position
@@ -120,7 +120,7 @@ class Channels(Frame):
             raise Malformed(expected="the name of a tool", at=here)
         return name
 
-    def _recipient(self, scan: Scan, calls: Calls) -> Reading[str]:
+    def _recipient(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
         """The recipient; the name of a declared tool may have blanks in it."""
         if calls.spaced_names:
             here = scan.position
@@ -132,14 +132,14 @@ class Channels(Frame):
             scan.rewind(here)
         return (yield from read_name(scan))
 
-    def _arguments(self, scan: Scan, calls: Calls, name: str) -> Reading[None]:
+    def _arguments(self, scan: Scan, calls: CallBuilder, name: str) -> Reading[None]:
         """The body of a message to a tool: an object is a call, with anything else one has gone wrong."""
         if (yield from read_fence(scan)):
-            calls.tolerate("markdown_fence")
+            calls.record_tolerance("markdown_fence")
         here = scan.position
         if (yield from scan.literal(literals(*self.closers))):
             scan.rewind(here)
-            calls.tolerate("missing_arguments")
+            calls.record_tolerance("missing_arguments")
             calls.start(name)
             calls.arguments("{}")
         else:
@@ -162,13 +162,13 @@ class Channels(Frame):
     def _closes(self, scan: Scan) -> Reading[bool]:
         """Whether the message is closed soon behind what is wrong here, unread."""
         here = scan.position
-        found = yield from scan.near(literals(*self.closers, *BLANK_LINES), FAR)
+        found = yield from scan.find_near(literals(*self.closers, *BLANK_LINES), MAX_LOOKAHEAD)
         scan.rewind(here)
         return found in self.closers
 
 
-def _skip_blanks(scan: Scan, calls: Calls) -> Reading[None]:
+def _skip_blanks(scan: Scan, calls: CallBuilder) -> Reading[None]:
     """Blanks in a header; models now and then write those that keep words together."""
     blanks = yield from scan.take_while(_BLANKS)
     if not blanks.isascii():
-        calls.tolerate("other_blanks")
+        calls.record_tolerance("other_blanks")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.scanner.scanner import Reading, Scan
 from toolfmt.formats.values.schema_types import Types
 
@@ -71,7 +71,7 @@ class Engine(Protocol):
         """What stands behind a declared tool's name where a call of it may be all of an answer or of a line; empty
         where none may."""
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         """The calls of one frame, from after its opener to after its closer. `opener` is empty for a call without a
         frame, which then stands unread in front."""
 

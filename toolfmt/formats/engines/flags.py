@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, close_frame, follows
 from toolfmt.formats.engines.json_object import JsonObject
@@ -49,8 +49,8 @@ class Flags(Frame):
 
     # --- reading
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
-        calls.tolerate("other_notation")
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
+        calls.record_tolerance("other_notation")
         yield from scan.skip_spaces()
         begin = scan.position
         yield from scan.expect("{")
@@ -79,7 +79,7 @@ class Flags(Frame):
         yield from scan.expect("=>")
         yield from scan.skip_spaces()
 
-    def _arguments(self, scan: Scan, calls: Calls, name: str) -> Reading[None]:
+    def _arguments(self, scan: Scan, calls: CallBuilder, name: str) -> Reading[None]:
         begin = scan.position
         yield from scan.expect("{")
         calls.start(name)
@@ -93,7 +93,7 @@ class Flags(Frame):
         while not (yield from scan.literal(literals("}"))):
             key = yield from self._flag(scan)
             if key in keys:
-                calls.tolerate("duplicate_key")
+                calls.record_tolerance("duplicate_key")
             calls.arguments(f"{', ' if keys else ''}{quoted(key)}: ")
             keys.add(key)
             yield from read_value(scan, calls, JSON)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from toolfmt.formats.engines.call_builder import Calls, Committed
+from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
-from toolfmt.formats.scanner.lookahead import TooFar, ahead
+from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 
 
@@ -59,23 +59,23 @@ class Elsewhere:
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         return self.engine.write(calls, types)
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         if not calls.committed:  # else the frame has been told apart: this is another call of it
             try:
-                name = yield from ahead(scan, lambda view: self._name(view, calls, opener))
-            except TooFar:
+                name = yield from look_ahead(scan, lambda view: self._name(view, calls, opener))
+            except LookaheadExceeded:
                 raise Malformed(expected="the name of a tool") from None
-            if not name or calls.knows(name) is False:
+            if not name or calls.is_known(name) is False:
                 raise Malformed(expected="the name of a declared tool")
-        calls.note_each(self.note)
+        calls.tolerate_each(self.note)
         try:
             yield from self.engine.read(scan, calls, opener)
         finally:
-            calls.note_each("")
+            calls.tolerate_each("")
 
-    def _name(self, scan: Scan, calls: Calls, opener: str) -> Reading[str]:
+    def _name(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[str]:
         """The name of the first call, read no further than that."""
-        naming = calls.naming(scan)
+        naming = calls.dry_run(scan, "name")
         with suppress(Committed):
             yield from self.engine.read(scan, naming, opener)
         return naming.first or ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Inner, NameAtStart
 from toolfmt.formats.scanner.scanner import Reading, Scan, literals
 
@@ -93,7 +93,7 @@ def read_name(scan: Scan, pattern: re.Pattern[str] = NAME) -> Reading[str]:
     return (yield from scan.word(pattern))
 
 
-def close_frame(scan: Scan, calls: Calls, opener: str, *closers: str) -> Reading[bool]:
+def close_frame(scan: Scan, calls: CallBuilder, opener: str, *closers: str) -> Reading[bool]:
     """The closer, blanks before it included. Where it is missing nothing is read, and an opened frame is noted."""
     if not closers:
         return True
@@ -103,7 +103,7 @@ def close_frame(scan: Scan, calls: Calls, opener: str, *closers: str) -> Reading
         return True
     scan.rewind(here)
     if opener:
-        calls.tolerate("missing_closer")
+        calls.record_tolerance("missing_closer")
     return False
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import follows
-from toolfmt.formats.scanner.lookahead import FAR, TooFar, ahead
+from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import (
     BLANK_LINES,
     LONGEST_WORD,
@@ -30,8 +30,8 @@ from toolfmt.formats.scanner.spans import LONE_SURROGATE, quoted
 from toolfmt.formats.values.json_layout import NAME_AND_ARGUMENTS, Members
 from toolfmt.formats.values.value_reader import (
     JSON,
-    Brief,
-    Gathered,
+    BoundedBuffered,
+    Buffered,
     Notation,
     TooLong,
     read_key,
@@ -159,7 +159,7 @@ class _Call:
     """Members that no call has, which may be arguments: key → JSON text."""
 
 
-def read_word(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
+def read_word(scan: Scan, calls: CallBuilder, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
     """A string that is a name or a key: of bounded length; as long as nothing is certain, without these characters."""
     if notation.quoted_words and (word := (yield from scan.quoted_word())):
         return word
@@ -168,17 +168,17 @@ def read_word(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[s
         yield from read_string(scan, calls, notation)  # tells what is wrong from what is cut
         raise Malformed(expected="a string")
     if opener in notation.generous:
-        calls.tolerate(notation.generous[opener])
-    brief = Brief(scan, calls, LONGEST_WORD, None if calls.committed else unlike)
+        calls.record_tolerance(notation.generous[opener])
+    brief = BoundedBuffered(scan, calls, LONGEST_WORD, None if calls.committed else unlike)
     return (yield from brief.word(notation, opener))
 
 
-def _unlike(calls: Calls) -> re.Pattern[str]:
+def _unlike(calls: CallBuilder) -> re.Pattern[str]:
     """What a name does not hold: blanks, where tools are known and none is called so."""
     return _UNLIKE_KEYS if calls.declared and not calls.spaced_names else _UNLIKE_NAMES
 
 
-def check_word(calls: Calls, word: str, at: int, *, framed: bool = True) -> None:
+def check_word(calls: CallBuilder, word: str, at: int, *, framed: bool = True) -> None:
     """Half a surrogate pair has no bytes: no name and no id, which begins at `at`, holds one."""
     if LONE_SURROGATE.search(word):
         if framed:
@@ -191,7 +191,7 @@ def check_word(calls: Calls, word: str, at: int, *, framed: bool = True) -> None
 
 def read_members(
     scan: Scan,
-    calls: Calls,
+    calls: CallBuilder,
     keys: Keys,
     closers: tuple[str, ...] = (),
     *,
@@ -211,18 +211,18 @@ def read_members(
         raise
     except Malformed:
         if framed and not calls.committed:
-            meant = call.name and calls.knows(call.name)
+            meant = call.name and calls.is_known(call.name)
             if meant or (call.keyed and (yield from _closes(scan, closers))):
                 calls.commit()
         raise
     if call.started or call.early is not None:
         if not keys.harmless.issuperset(call.others):
-            calls.tolerate("extra_key")
+            calls.record_tolerance("extra_key")
     else:
         _supply(calls, call, scan.position - 1)
     if call.started:
         return
-    if call.reversed and not framed and not calls.knows(call.name or ""):
+    if call.reversed and not framed and not calls.is_known(call.name or ""):
         raise Malformed(expected="the name of a declared tool")
     if call.name is None:
         calls.name_at = scan.position - 1
@@ -230,18 +230,18 @@ def read_members(
     calls.arguments(call.early or "{}")
 
 
-def read_behind(scan: Scan, calls: Calls, notation: Notation = JSON) -> Reading[None]:
+def read_behind(scan: Scan, calls: CallBuilder, notation: Notation = JSON) -> Reading[None]:
     """What stands right behind the object of a call and still belongs to it.
 
     Another member shows that the object was closed in its midst: what is told of it is not all that was meant, and the
     call is rejected to where it really ends. A brace too many is read and noted.
     """
     if (yield from scan.begins(_MEMBER)) is not None:
-        calls.refuse("malformed_syntax", "the end of the call")
+        calls.mark_rejected("malformed_syntax", "the end of the call")
         while (yield from next_key(scan, calls, False, notation)) is not None:
-            yield from read_value(scan, Gathered(scan), notation)
+            yield from read_value(scan, Buffered(scan), notation)
     while (yield from follows(scan, "}")):
-        calls.tolerate("residue")
+        calls.record_tolerance("residue")
 
 
 def _closes(scan: Scan, closers: tuple[str, ...]) -> Reading[bool]:
@@ -249,12 +249,12 @@ def _closes(scan: Scan, closers: tuple[str, ...]) -> Reading[bool]:
     if not closers or (yield from scan.peek()) in _ELLIPSIS:
         return False
     here = scan.position
-    found = yield from scan.near(literals(*closers, *BLANK_LINES), _MARKED)
+    found = yield from scan.find_near(literals(*closers, *BLANK_LINES), _MARKED)
     scan.rewind(here)
     return found in closers
 
 
-def _supply(calls: Calls, call: _Call, end: int) -> None:
+def _supply(calls: CallBuilder, call: _Call, end: int) -> None:
     """The arguments of a call that has none: they may stand under another key, or beside the name. The brace that
     closes the call stands at `end`."""
     name = call.name or ""
@@ -262,33 +262,33 @@ def _supply(calls: Calls, call: _Call, end: int) -> None:
         if key not in call.keys.harmless and call.others.get(key, "").startswith("{") and not calls.declares(key, name):
             if all(calls.declares(inner, name) for inner in json.loads(call.others[key])):
                 call.early = call.others[key]
-                calls.tolerate("other_arguments_key")
+                calls.record_tolerance("other_arguments_key")
                 return
     harmless = call.keys.harmless
     given = {key: text for key, text in call.others.items() if key not in harmless or calls.declares(key, name)}
     if given and all(calls.declares(key, name) for key in given):
         call.early = "{" + ", ".join(f"{quoted(key)}: {text}" for key, text in given.items()) + "}"
         call.id = None if any(key in call.keys.ids for key in given) else call.id
-        calls.tolerate("flattened_arguments")
+        calls.record_tolerance("flattened_arguments")
     elif given:
         if not call.framed:
             raise Malformed(expected=f"the key {named(call.keys.members.arguments)}")
         calls.commit()
         if name:
             expected = f"the key {named(call.keys.members.arguments)}"
-            calls.refuse("invalid_arguments", expected, end)
+            calls.mark_rejected("invalid_arguments", expected, end)
         else:
-            calls.refuse("missing_tool_name", f"the key {named(call.keys.members.name)}", end)
+            calls.mark_rejected("missing_tool_name", f"the key {named(call.keys.members.name)}", end)
     elif not call.framed:
         raise Malformed(expected=f"the key {named(call.keys.members.arguments)}")
     else:
-        calls.tolerate("missing_arguments")
+        calls.record_tolerance("missing_arguments")
 
 
-def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: str) -> Reading[None]:
+def _read_members(scan: Scan, calls: CallBuilder, call: _Call, keys: Keys, wrapped: str) -> Reading[None]:
     first = True
     while True:
-        if not calls.committed and scan.position - call.begin > FAR:
+        if not calls.committed and scan.position - call.begin > MAX_LOOKAHEAD:
             raise TooLong(expected="a shorter call")
         key = yield from next_key(scan, calls, first, keys.notation, keys.unlike)
         first = False
@@ -297,81 +297,81 @@ def _read_members(scan: Scan, calls: Calls, call: _Call, keys: Keys, wrapped: st
         call.keyed = call.keyed or key in keys.known
         if key in keys.names and call.name is None:
             if key != keys.members.name:
-                calls.tolerate(f"{key}_key")
+                calls.record_tolerance(f"{key}_key")
             calls.name_at = scan.position
             call.name = yield from read_word(scan, calls, keys.notation, _unlike(calls))
             check_word(calls, call.name, calls.name_at, framed=call.framed)
-            if not call.framed and _BLANK.search(call.name) and not calls.knows(call.name):
+            if not call.framed and _BLANK.search(call.name) and not calls.is_known(call.name):
                 raise Malformed(expected="the name of a tool", at=calls.name_at)
             if not call.name:
                 if not call.framed:
                     raise Malformed(expected="the name of a tool", at=calls.name_at)
-                calls.refuse("missing_tool_name", "the name of a tool", calls.name_at)
+                calls.mark_rejected("missing_tool_name", "the name of a tool", calls.name_at)
         elif key in keys.arguments and not call.started and call.early is None:
             if key != keys.members.arguments:
-                calls.tolerate(f"{key}_key")
+                calls.record_tolerance(f"{key}_key")
             yield from _read_arguments(scan, calls, call, keys.notation)
         elif key in keys.wrappers and not wrapped and (yield from scan.need("a value")) == "{":
             if key != keys.members.wrapper:
-                calls.tolerate("function_wrapper")
+                calls.record_tolerance("function_wrapper")
             scan.skip()
             yield from _read_members(scan, calls, call, keys, wrapped=key)
         else:
             yield from _read_other(scan, calls, call, keys, key)
 
 
-def _read_other(scan: Scan, calls: Calls, call: _Call, keys: Keys, key: str) -> Reading[None]:
+def _read_other(scan: Scan, calls: CallBuilder, call: _Call, keys: Keys, key: str) -> Reading[None]:
     """A member that is neither name nor arguments."""
     here = scan.position
     begins = yield from scan.need("a value")
     if key in call.others or key in keys.names or key in keys.arguments:
-        calls.tolerate("duplicate_key")
+        calls.record_tolerance("duplicate_key")
     elif key not in keys.harmless:
         _admit(calls, call, key, begins)
-    sink = Gathered(scan, calls) if calls.committed else Brief(scan, calls)
+    sink = Buffered(scan, calls) if calls.committed else BoundedBuffered(scan, calls)
     yield from read_value(scan, sink, keys.notation)
     if key in keys.names:
         if sink.text != quoted(call.name or ""):
-            calls.refuse("malformed_syntax", "a single name", here)
+            calls.mark_rejected("malformed_syntax", "a single name", here)
     elif key in keys.arguments:
         if sink.text not in ("{}", "null", call.early):
-            calls.refuse("invalid_arguments", "a single object with the arguments", here)
+            calls.mark_rejected("invalid_arguments", "a single object with the arguments", here)
     else:
         call.others[key] = sink.text
         if key in keys.ids and call.id is None:
             call.id = _id(calls, call, sink.text, here, own=key in keys.members.others)
         elif key == _TYPE and begins in "\"'" and json.loads(sink.text) not in (*_KINDS, keys.members.kind):
-            calls.tolerate("other_type")
+            calls.record_tolerance("other_type")
 
 
-def _id(calls: Calls, call: _Call, text: str, at: int, *, own: bool) -> str | None:
+def _id(calls: CallBuilder, call: _Call, text: str, at: int, *, own: bool) -> str | None:
     """The id that a member holds, at `at`. The family's `own` member may hold something else under such a key."""
     id = json.loads(text)
     if not isinstance(id, str):
         if not own:
-            calls.tolerate("extra_key")
+            calls.record_tolerance("extra_key")
         return None
     check_word(calls, id, at, framed=call.framed)
     if not id and not own:
-        calls.tolerate("empty_id")
+        calls.record_tolerance("empty_id")
     return id or None
 
 
-def _admit(calls: Calls, call: _Call, key: str, begins: str) -> None:
+def _admit(calls: CallBuilder, call: _Call, key: str, begins: str) -> None:
     """Whether a member that no call has may stand here, as far as that is not certain yet."""
     if calls.committed:
         return
     name = call.name
     if not call.framed:
-        other = key in _OTHER_ARGUMENTS and begins == "{" and name and calls.knows(name)
+        other = key in _OTHER_ARGUMENTS and begins == "{" and name and calls.is_known(name)
         if not other and not (name and calls.declares(key, name)):
             raise Malformed(expected="a key of a call", at=calls.key_at)
-    elif name and key != "description" and calls.knows(name):
+    elif name and key != "description" and calls.is_known(name):
         calls.commit()
 
 
 def next_key(
-    scan: Scan, calls: Calls, first: bool, notation: Notation, unlike: re.Pattern[str] = _UNLIKE_KEYS
+    scan: Scan, calls: CallBuilder, first: bool, notation: Notation, unlike: re.Pattern[str] = _UNLIKE_KEYS
 ) -> Reading[str | None]:
     """The next key and its colon, read; None at the closing brace. As long as nothing is certain, what it holds is
     `unlike` a key no more."""
@@ -381,7 +381,7 @@ def next_key(
     if (yield from scan.need(expected)) == "}":
         scan.skip()
         if comma:
-            calls.tolerate("trailing_comma")
+            calls.record_tolerance("trailing_comma")
         return None
     if not first and not comma:
         raise Malformed(expected=expected)
@@ -393,7 +393,7 @@ def next_key(
     return key
 
 
-def _key(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
+def _key(scan: Scan, calls: CallBuilder, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
     if not calls.committed and (yield from scan.need("a key")) in "\"'":
         return (yield from read_word(scan, calls, notation, unlike))
     return (yield from read_key(scan, calls, notation))
@@ -403,7 +403,7 @@ def _key(scan: Scan, calls: Calls, notation: Notation, unlike: re.Pattern[str]) 
 
 
 def read_arguments(
-    scan: Scan, calls: Calls, name: str, id: str | None = None, notation: Notation = JSON
+    scan: Scan, calls: CallBuilder, name: str, id: str | None = None, notation: Notation = JSON
 ) -> Reading[None]:
     """The arguments of a call whose name is known, and its start before them: an object, said while it arrives.
 
@@ -412,12 +412,12 @@ def read_arguments(
     inner = (yield from _call_stands(scan, calls, name)) if calls.declared else ""
     if inner == "same":
         scan.skip()
-        calls.tolerate("nested_call")
+        calls.record_tolerance("nested_call")
         yield from read_members(scan, calls, ANY_KEYS, id=id)
         return
     if inner == "other":
         calls.start(name, id)
-        calls.refuse("invalid_arguments", f"the arguments of the tool {named(name)}, not another call")
+        calls.mark_rejected("invalid_arguments", f"the arguments of the tool {named(name)}, not another call")
         yield from read_announced(scan, calls)
         return
     call = _Call(name, id, told_apart=True)
@@ -427,7 +427,7 @@ def read_arguments(
         calls.arguments(call.early or "{}")
 
 
-def _call_stands(scan: Scan, calls: Calls, name: str) -> Reading[_Inner]:
+def _call_stands(scan: Scan, calls: CallBuilder, name: str) -> Reading[_Inner]:
     """Whether a call's object stands in the place of the arguments, unread: name and arguments in it, and no parameter
     of the tool is called so. It is the same call where it names the tool, or a declared one where the header names
     none; where it names another declared tool, it is not known which is meant."""
@@ -435,27 +435,27 @@ def _call_stands(scan: Scan, calls: Calls, name: str) -> Reading[_Inner]:
     if first is None or first["key"] not in NAMES:
         return ""
     try:
-        return (yield from ahead(scan, lambda view: _is_call(view, calls, name)))
-    except (Malformed, Incomplete, TooFar):
+        return (yield from look_ahead(scan, lambda view: _is_call(view, calls, name)))
+    except (Malformed, Incomplete, LookaheadExceeded):
         return ""
 
 
-def _is_call(view: Scan, calls: Calls, name: str) -> Reading[_Inner]:
+def _is_call(view: Scan, calls: CallBuilder, name: str) -> Reading[_Inner]:
     yield from view.expect("{")
     key = yield from next_key(view, calls.dry_run(view), True, JSON)
-    inner = yield from Brief(view).word(JSON, (yield from view.expect('"')))
+    inner = yield from BoundedBuffered(view).word(JSON, (yield from view.expect('"')))
     other = yield from next_key(view, calls.dry_run(view), False, JSON)
     if key is None or other not in (*_ARGUMENTS, *_OTHER_ARGUMENTS) or (yield from view.need("a value")) not in '{"':
         return ""
-    if not calls.knows(name):
-        return "same" if calls.knows(inner) else ""
+    if not calls.is_known(name):
+        return "same" if calls.is_known(inner) else ""
     declared = calls.declares(key, name), calls.declares(other, name)
     if calls.meant(inner) == calls.meant(name):
         return "" if any(declared) else "same"
-    return "other" if declared == (False, False) and calls.knows(inner) else ""
+    return "other" if declared == (False, False) and calls.is_known(inner) else ""
 
 
-def read_announced(scan: Scan, calls: Calls) -> Reading[None]:
+def read_announced(scan: Scan, calls: CallBuilder) -> Reading[None]:
     """The arguments of a call that has been started."""
     call = _Call("", announced=True)
     yield from _read_arguments(scan, calls, call, JSON)
@@ -463,7 +463,7 @@ def read_announced(scan: Scan, calls: Calls) -> Reading[None]:
         calls.arguments(call.early or "{}")
 
 
-def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
+def _read_arguments(scan: Scan, calls: CallBuilder, call: _Call, notation: Notation) -> Reading[None]:
     if not calls.committed:
         yield from _ascertain(scan, calls, call, notation)
     here = scan.position
@@ -475,30 +475,30 @@ def _read_arguments(scan: Scan, calls: Calls, call: _Call, notation: Notation) -
         yield from read_value(scan, calls, notation)
     elif opening == "{":
         if not call.keys.members.arguments_first:
-            calls.tolerate("arguments_before_name")
+            calls.record_tolerance("arguments_before_name")
         call.reversed = True
-        gathered = Gathered(scan, calls) if call.framed else Brief(scan, calls, _MOST_UNNAMED)
+        gathered = Buffered(scan, calls) if call.framed else BoundedBuffered(scan, calls, _MOST_UNNAMED)
         try:
             yield from read_value(scan, gathered, notation)
         except TooLong:
-            calls.give_up()
+            calls.abandon_as_content()
         call.early = gathered.text
     elif opening in "\"'":
         own = call.keys.members.arguments_string
         if not own:
-            calls.tolerate("arguments_as_string")
+            calls.record_tolerance("arguments_as_string")
         call.early = yield from _read_string_of_arguments(scan, calls, notation if own else None)
     elif opening == "n":
         yield from scan.expect("null")
     else:
         try:
-            yield from read_value(scan, Gathered(scan), JSON)
+            yield from read_value(scan, Buffered(scan), JSON)
         except Malformed as wrong:
             raise Malformed(wrong.reason, "an object with the arguments", here) from None
-        calls.refuse("invalid_arguments", "an object with the arguments", here)
+        calls.mark_rejected("invalid_arguments", "an object with the arguments", here)
 
 
-def _read_string_of_arguments(scan: Scan, calls: Calls, notation: Notation | None) -> Reading[str]:
+def _read_string_of_arguments(scan: Scan, calls: CallBuilder, notation: Notation | None) -> Reading[str]:
     """Arguments written as a JSON string that holds an object, in the `notation` of the family where it writes so."""
     begin = scan.position
     scan.skip()
@@ -507,8 +507,8 @@ def _read_string_of_arguments(scan: Scan, calls: Calls, notation: Notation | Non
     scan.rewind(begin)
     if not holds:
         try:
-            yield from ahead(scan, lambda view: read_string(view, Gathered(view, calls.dry_run(view)), JSON))
-        except TooFar:
+            yield from look_ahead(scan, lambda view: read_string(view, Buffered(view, calls.dry_run(view)), JSON))
+        except LookaheadExceeded:
             expected = "a string that contains a JSON object"
             raise Malformed(
                 "invalid_arguments", expected, begin
@@ -518,19 +518,19 @@ def _read_string_of_arguments(scan: Scan, calls: Calls, notation: Notation | Non
     text = yield from read_string(scan, calls, JSON)
     whole = whole_value(text.strip(), notation or JSON)
     if whole is None or not whole[0].startswith("{"):
-        calls.refuse("invalid_arguments", "a string that contains a JSON object", begin)
+        calls.mark_rejected("invalid_arguments", "a string that contains a JSON object", begin)
         return "{}"
     for noted in whole[1] if notation else ():
-        calls.tolerate(noted)
+        calls.record_tolerance(noted)
     return whole[0]
 
 
-def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
+def _ascertain(scan: Scan, calls: CallBuilder, call: _Call, notation: Notation) -> Reading[None]:
     """Whether these are the arguments of a call, which is certain then; unread.
 
     The call of a tool that is not declared must go on as one: its arguments are read through first.
     """
-    known = calls.knows(call.name) if call.name is not None else None
+    known = calls.is_known(call.name) if call.name is not None else None
     if call.known_only and known is False:
         raise NoCall(expected="the name of a declared tool")
     if known is not False and call.name is not None:
@@ -547,7 +547,7 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
     begin = scan.position
     try:
         if known is False:
-            yield from ahead(scan, lambda view: _read_whole(view, calls, call, notation))
+            yield from look_ahead(scan, lambda view: _read_whole(view, calls, call, notation))
         else:
             yield from _begins(scan, calls, call, notation)
     except Incomplete:
@@ -555,7 +555,7 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
             raise
     except NoCall:
         raise
-    except (TooLong, TooFar):
+    except (TooLong, LookaheadExceeded):
         if not known:
             raise TooLong(expected="shorter arguments") from None
     except Malformed as wrong:
@@ -565,14 +565,14 @@ def _ascertain(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Rea
     calls.commit()
 
 
-def _read_whole(view: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
+def _read_whole(view: Scan, calls: CallBuilder, call: _Call, notation: Notation) -> Reading[None]:
     begin = view.position
     yield from _begins(view, calls, call, notation)
     view.rewind(begin)
-    yield from read_value(view, Gathered(view), notation)
+    yield from read_value(view, Buffered(view), notation)
 
 
-def _begins(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Reading[None]:
+def _begins(scan: Scan, calls: CallBuilder, call: _Call, notation: Notation) -> Reading[None]:
     """Reads on in the arguments until nothing but a call begins so."""
     opening = yield from scan.need("an object with the arguments")
     if opening in "\"'":
@@ -602,7 +602,7 @@ def _begins(scan: Scan, calls: Calls, call: _Call, notation: Notation) -> Readin
         begins = yield from scan.need("a value")
         if key == "properties" and begins == "{":
             raise NoCall(expected=_NO_SCHEMA)
-        value = Brief(scan)
+        value = BoundedBuffered(scan)
         yield from read_value(scan, value, notation)
         if key == "type" and value.text.strip('"') in _OF_OBJECTS:
             raise NoCall(expected=_NO_SCHEMA)
@@ -615,9 +615,9 @@ def _argument(scan: Scan, notation: Notation) -> Reading[str]:
     yield from scan.skip_spaces()
     opener = yield from scan.literal(notation.openers)
     key = (
-        (yield from Brief(scan).word(notation, opener))
+        (yield from BoundedBuffered(scan).word(notation, opener))
         if opener
-        else (yield from read_key(scan, Brief(scan), notation))
+        else (yield from read_key(scan, BoundedBuffered(scan), notation))
     )
     yield from scan.skip_spaces()
     yield from scan.expect(":", key=key)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
-from toolfmt.formats.engines.call_builder import Calls, Committed
+from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_markers, close_frame, follows
 from toolfmt.formats.engines.json_members import (
@@ -26,7 +26,7 @@ from toolfmt.formats.engines.json_members import (
     read_behind,
     read_members,
 )
-from toolfmt.formats.scanner.lookahead import TooFar, ahead
+from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
 from toolfmt.formats.values.json_layout import KEYED, Members, WrittenObject
 from toolfmt.formats.values.value_reader import JSON, Notation, whole_value
@@ -166,7 +166,7 @@ class JsonObject(Frame):
 
     # --- reading
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         keys = self.keys
         if not opener:
             if not calls.committed and (self.opener or scan.position > 0 or (yield from scan.peek()) == "`"):
@@ -178,7 +178,7 @@ class JsonObject(Frame):
                 yield from scan.need("a call")
                 raise NoCall(expected="the start marker of the format")
             keys = replace(keys, known_only=True)
-            calls.tolerate("repaired_markers")
+            calls.record_tolerance("repaired_markers")
         yield from self._frame(scan, calls, opener, keys)
         sign = self._sign if self.opener and not self.enclosing else ""
         while sign:
@@ -189,31 +189,31 @@ class JsonObject(Frame):
             calls.begin_at(here)
             yield from self._frame(scan, calls, self.opener, keys)
 
-    def _frame(self, scan: Scan, calls: Calls, opener: str, keys: Keys) -> Reading[None]:
+    def _frame(self, scan: Scan, calls: CallBuilder, opener: str, keys: Keys) -> Reading[None]:
         """A frame behind its opener, up to its closer."""
         around = self._around
         if around.lead and not (yield from self._led(scan)):
-            calls.tolerate("missing_opener")
+            calls.record_tolerance("missing_opener")
         fence = yield from read_fence(scan)
         if "```" in opener and not calls.committed:
             yield from self._known_key(scan, keys)
         yield from self._calls(scan, calls, keys)
         if fence:
             if not around.fenced:
-                calls.tolerate("markdown_fence")
+                calls.record_tolerance("markdown_fence")
             yield from follows(scan, "```")
         elif around.fenced:
-            calls.tolerate("missing_fence")
+            calls.record_tolerance("missing_fence")
         if around.tail and not (yield from follows(scan, around.tail)):
-            calls.tolerate("missing_closer")
+            calls.record_tolerance("missing_closer")
         here = scan.position
         if self.closer and (yield from follows(scan, "}")):
             if (yield from follows(scan, *self._closing)):
-                calls.tolerate("residue")
+                calls.record_tolerance("residue")
                 return
             scan.rewind(here)
         if self.foreign and (yield from follows(scan, *(closer for _, closer in self.foreign))):
-            calls.tolerate("repaired_markers")
+            calls.record_tolerance("repaired_markers")
             return
         yield from close_frame(scan, calls, opener if self.closer else "", *self._own_closers)
 
@@ -230,10 +230,10 @@ class JsonObject(Frame):
     def _known_key(self, scan: Scan, keys: Keys) -> Reading[None]:
         return _known_key(scan, keys)
 
-    def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+    def _calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         yield from read_calls(scan, calls, keys, self._read_call, closed=bool(self._closing or self._around.tail))
 
-    def _foresee(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+    def _foresee(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         """A call without a frame is one only by what stands behind it: nothing else in its line.
 
         It is read through before anything is told; one that is longer than may be held back is told as it comes.
@@ -253,46 +253,46 @@ class JsonObject(Frame):
             return (yield from _line_ends(view))
 
         try:
-            sound = yield from ahead(scan, through)
+            sound = yield from look_ahead(scan, through)
         except Incomplete:
             sound = trial.committed
-        except TooFar:
-            sound = trial.committed and (trial.first is None or calls.knows(trial.first) is not False)
+        except LookaheadExceeded:
+            sound = trial.committed and (trial.first is None or calls.is_known(trial.first) is not False)
         except Malformed:
-            sound = trial.committed and trial.first is not None and calls.knows(trial.first) is not False
+            sound = trial.committed and trial.first is not None and calls.is_known(trial.first) is not False
         if not sound:
             raise Malformed(expected="a call that nothing follows on its line")
         calls.commit()
 
-    def _unframed(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+    def _unframed(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         """A list of calls; or one, and others behind it where the family separates them by a sign."""
         fence = yield from read_fence(scan)
         if self.opener:
-            calls.tolerate("missing_opener")
+            calls.record_tolerance("missing_opener")
         if fence:
-            calls.tolerate("markdown_fence")
+            calls.record_tolerance("markdown_fence")
         wrapped = (yield from scan.begins(_WRAPPING, again=calls.committed)) if calls.declared else None
         if wrapped is not None or (yield from scan.peek()) == "[":
             yield from read_calls(scan, calls, keys, framed=False)
         else:
             yield from self._row(scan, calls, keys, bool(fence))
         if fence:
-            calls.tolerate("markdown_fence")
+            calls.record_tolerance("markdown_fence")
             yield from follows(scan, "```")
         yield from self._residue(scan, calls)
         yield from close_frame(scan, calls, "", *super().closers)
 
-    def _residue(self, scan: Scan, calls: Calls) -> Reading[None]:
+    def _residue(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
         """What may be left behind a call, and is not for the user: a brace too many, an empty frame or fence."""
         here = scan.position
         while (yield from follows(scan, *_RESIDUE)):
             yield from scan.take_while(_IN_LINE)
             if (yield from scan.peek()) in ("", "\r", "\n", "<"):
-                calls.tolerate("residue")
+                calls.record_tolerance("residue")
                 here = scan.position
         scan.rewind(here)
 
-    def _row(self, scan: Scan, calls: Calls, keys: Keys, fenced: bool) -> Reading[None]:
+    def _row(self, scan: Scan, calls: CallBuilder, keys: Keys, fenced: bool) -> Reading[None]:
         """One call, or several with a sign between them; in a fence a line each is enough."""
         while True:
             yield from scan.expect("{")
@@ -300,7 +300,7 @@ class JsonObject(Frame):
             calls.end()
             yield from read_behind(scan, calls, keys.notation)
             if not fenced and (yield from scan.begins(PROSE)) is not None:
-                calls.refuse(
+                calls.mark_rejected(
                     "malformed_syntax", "the end of the line after the call"
                 )  # a sentence that has a call in it
             here = scan.position
@@ -312,12 +312,12 @@ class JsonObject(Frame):
                 return
             calls.begin_at(begin)
             if keys.separator is None:
-                calls.tolerate("list_of_calls")
+                calls.record_tolerance("list_of_calls")
             elif not sign:
                 if keys.sign or "\n" in keys.separator:
-                    calls.tolerate("missing_separator")
+                    calls.record_tolerance("missing_separator")
             elif sign not in keys.separator:
-                calls.tolerate("list_of_calls")
+                calls.record_tolerance("list_of_calls")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,7 +345,7 @@ class KeyedObject(JsonObject):
         """Any key may be a name."""
         yield from ()
 
-    def _calls(self, scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+    def _calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         yield from read_calls(scan, calls, keys, _read_keyed)
 
 
@@ -370,7 +370,7 @@ def _around(before: str, behind: str) -> _Around:
     return _Around(before, False, behind, tuple(parts))
 
 
-ReadCall: TypeAlias = Callable[[Scan, Calls, Keys], Reading[None]]
+ReadCall: TypeAlias = Callable[[Scan, CallBuilder, Keys], Reading[None]]
 
 
 def read_fence(scan: Scan) -> Reading[str]:
@@ -416,26 +416,26 @@ def _line_ends(scan: Scan) -> Reading[bool]:
     return behind in ("", "\r", "\n", "<", "}", "]")
 
 
-def _stands(scan: Scan, calls: Calls, keys: Keys) -> Reading[bool]:
+def _stands(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[bool]:
     """Whether another call without a frame stands here, unread."""
 
     def begins(view: Scan) -> Reading[None]:
         yield from view.expect("{")
         # What begins with its arguments has no name yet: it is held to less.
-        yield from read_members(view, calls.call_probe(view), keys, framed=keys.members.arguments_first)
+        yield from read_members(view, calls.dry_run(view, "call"), keys, framed=keys.members.arguments_first)
 
     try:
-        yield from ahead(scan, begins)
+        yield from look_ahead(scan, begins)
     except Committed:
         return True
-    except (Malformed, Incomplete, TooFar):
+    except (Malformed, Incomplete, LookaheadExceeded):
         return False
     return True
 
 
 def read_calls(
     scan: Scan,
-    calls: Calls,
+    calls: CallBuilder,
     keys: Keys,
     read_call: ReadCall = read_members,
     *,
@@ -457,13 +457,13 @@ def read_calls(
     calls.inside()
     while True:
         if wrapped is not None:
-            calls.tolerate("tool_calls_key")
+            calls.record_tolerance("tool_calls_key")
         yield from scan.expect("{")
         yield from scan.skip_spaces()
         if not _KEY_BEGINS.match((yield from scan.need("a key"))):
             raise Malformed(expected="a key")
         if listed and keys.separator is None:
-            calls.tolerate("list_of_calls")
+            calls.record_tolerance("list_of_calls")
         yield from read_call(scan, calls, keys)
         calls.end()
         here, comma, another = yield from _behind_call(scan, calls, keys, any_object=listed or closed)
@@ -472,16 +472,16 @@ def read_calls(
         calls.begin()
         if keys.separator is None:
             if not (listed and comma):
-                calls.tolerate("list_of_calls")
+                calls.record_tolerance("list_of_calls")
         elif comma != keys.separator.strip():
-            calls.tolerate("other_separator")
+            calls.record_tolerance("other_separator")
     if listed:
         yield from _close_list(scan, calls, here, comma, wrapped is not None)
     else:
         scan.rewind(here)
 
 
-def _behind_call(scan: Scan, calls: Calls, keys: Keys, *, any_object: bool) -> Reading[tuple[int, str, bool]]:
+def _behind_call(scan: Scan, calls: CallBuilder, keys: Keys, *, any_object: bool) -> Reading[tuple[int, str, bool]]:
     """Where a call ends with what still belongs to it, the sign behind it, and whether another call stands there; any
     object is one in a list, and in a frame that something closes."""
     here = scan.position
@@ -497,22 +497,22 @@ def _behind_call(scan: Scan, calls: Calls, keys: Keys, *, any_object: bool) -> R
     return here, comma, another
 
 
-def _close_list(scan: Scan, calls: Calls, here: int, comma: str, wrapped: bool) -> Reading[None]:
+def _close_list(scan: Scan, calls: CallBuilder, here: int, comma: str, wrapped: bool) -> Reading[None]:
     """The end of a list of calls, the last of which ends `here`, and of the object that wraps it."""
     if comma:
-        calls.tolerate("trailing_comma")
+        calls.record_tolerance("trailing_comma")
     if not (yield from scan.literal(literals("]"))):
         scan.rewind(here)
-        calls.tolerate("missing_closer")
+        calls.record_tolerance("missing_closer")
     elif wrapped and not (yield from follows(scan, "}")):
-        calls.tolerate("missing_closer")
+        calls.record_tolerance("missing_closer")
 
 
-def _read_unframed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+def _read_unframed(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
     return read_members(scan, calls, keys, framed=False)
 
 
-def _read_keyed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
+def _read_keyed(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
     """Calls whose names are the keys of an object, after its brace, and the closing brace."""
     first = True
     while True:
@@ -520,23 +520,23 @@ def _read_keyed(scan: Scan, calls: Calls, keys: Keys) -> Reading[None]:
         name = yield from next_key(scan, calls, first, keys.notation)
         if name is None:
             if first:
-                calls.refuse("missing_tool_name", "the name of a tool", scan.position - 1)
+                calls.mark_rejected("missing_tool_name", "the name of a tool", scan.position - 1)
             return
         calls.name_at = calls.key_at
         check_word(calls, name, calls.name_at)
         if first and name in NAMES and (yield from scan.need("the arguments")) in "\"'":
-            calls.tolerate(f"{name}_key")  # the notation of other families
+            calls.record_tolerance(f"{name}_key")  # the notation of other families
             scan.rewind(here)
             yield from read_members(scan, calls, keys)
             return
         if not first:
-            if not calls.knows(name) and (
+            if not calls.is_known(name) and (
                 calls.declares(name) or (yield from scan.need("the arguments")) not in "{\"'"
             ):
                 expected = "'}' after the arguments"  # a member that was cut off from them
                 raise Malformed(expected=expected, at=calls.key_at)
             calls.end()
-            calls.begin_beside(here)
-            calls.tolerate("list_of_calls")
+            calls.begin_dependent(here)
+            calls.record_tolerance("list_of_calls")
         first = False
         yield from read_arguments(scan, calls, name, notation=keys.notation)

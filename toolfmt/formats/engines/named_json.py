@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from toolfmt.formats.engines.call_builder import Calls, Committed
+from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.call_headers import NAME_ONLY, Identity
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME_SIGNS, Frame, check_markers, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments, read_behind
 from toolfmt.formats.engines.json_object import PROSE, read_fence
-from toolfmt.formats.scanner.lookahead import FAR, TooFar, ahead
+from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan, literals
 from toolfmt.formats.values.json_layout import AS_DUMPED, JsonStyle
 from toolfmt.messages.rejections import one_of, shown
@@ -96,12 +96,12 @@ class NamedJson(Frame):
 
     # --- reading
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         framed = bool(opener) and opener in (self.opener, *self.also)
         if not framed and (self.opener if opener else self.name_at_start == "tolerated"):
-            calls.tolerate("missing_opener")
+            calls.record_tolerance("missing_opener")
         if framed and self.call_opener and not (yield from follows(scan, self.call_opener)):
-            calls.tolerate("missing_opener")
+            calls.record_tolerance("missing_opener")
         while True:
             yield from self._read_call(scan, calls, opener)
             if not (yield from self._another(scan, calls, framed)):
@@ -109,7 +109,7 @@ class NamedJson(Frame):
         if framed or self.opener:
             yield from close_frame(scan, calls, opener if framed else "", *super().closers)
 
-    def _another(self, scan: Scan, calls: Calls, framed: bool) -> Reading[bool]:
+    def _another(self, scan: Scan, calls: CallBuilder, framed: bool) -> Reading[bool]:
         """Whether another call of the frame, or right behind one that is closed, stands here; what opens it is read."""
         here, sign, found = scan.position, self.between.strip(), ""
         if sign and not self.start_only_openers:
@@ -123,29 +123,29 @@ class NamedJson(Frame):
             return False
         calls.begin_at(here)
         if sign and framed and not found:
-            calls.tolerate("missing_separator")
+            calls.record_tolerance("missing_separator")
         return True
 
-    def _named_here(self, scan: Scan, calls: Calls) -> Reading[bool]:
+    def _named_here(self, scan: Scan, calls: CallBuilder) -> Reading[bool]:
         """Whether a call that nothing opens stands here, unread."""
 
         def begins(view: Scan) -> Reading[None]:
-            yield from self._read_call(view, calls.call_probe(view), self.opener)
+            yield from self._read_call(view, calls.dry_run(view, "call"), self.opener)
 
         try:
-            yield from ahead(scan, begins)
+            yield from look_ahead(scan, begins)
         except Committed:
             yield from scan.skip_spaces()
             return True
-        except (Malformed, Incomplete, TooFar):
+        except (Malformed, Incomplete, LookaheadExceeded):
             return False
         return False
 
-    def _read_call(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def _read_call(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         """One call, from after its opener to after its closer."""
         name, id = yield from self._header(scan, calls)
         if id is None and self.identity.always:
-            calls.tolerate("missing_id")
+            calls.record_tolerance("missing_id")
         if not opener and name[-1:] in _PUNCTUATION:
             raise Malformed(expected="the name of a tool", at=calls.name_at)
         separated = yield from self._separated(scan, calls, opener)
@@ -166,15 +166,17 @@ class NamedJson(Frame):
         calls.end()
         yield from read_behind(scan, calls)
         if not opener and not fence and (yield from scan.begins(PROSE)) is not None:
-            calls.refuse("malformed_syntax", "the end of the line after the call")  # a sentence that has a call in it
+            calls.mark_rejected(
+                "malformed_syntax", "the end of the line after the call"
+            )  # a sentence that has a call in it
         if fence:
             closer = self.fence[1].strip() if fence == self._fence else _FENCE
             if not self._fence:
-                calls.tolerate("markdown_fence")
+                calls.record_tolerance("markdown_fence")
             if closer and not (yield from follows(scan, closer)):
-                calls.tolerate("missing_closer")
+                calls.record_tolerance("missing_closer")
         elif self._fence:
-            calls.tolerate("missing_fence")
+            calls.record_tolerance("missing_fence")
         if self.call_closer.strip():
             yield from close_frame(scan, calls, "opened", self.call_closer.strip())
 
@@ -182,7 +184,7 @@ class NamedJson(Frame):
     def _fence(self) -> str:
         return self.fence[0].strip()
 
-    def _fenced(self, scan: Scan, calls: Calls) -> Reading[str]:
+    def _fenced(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
         """What stands around the arguments, its opening read with the blanks around it: the family's, or markdown's."""
         own = self._fence
         if own and not own.startswith(_FENCE):
@@ -199,7 +201,7 @@ class NamedJson(Frame):
         if word not in ("", "json", wanted):
             raise Malformed(expected=shown(own))
         if word != wanted:
-            calls.tolerate("repaired_markers")
+            calls.record_tolerance("repaired_markers")
         yield from scan.skip_spaces()
         return own
 
@@ -209,11 +211,13 @@ class NamedJson(Frame):
         if len(closer) < _CONTROL:
             return False
         scan.rewind(begin)
-        found = (yield from scan.peek()) == "{" and (yield from scan.near(literals(closer, "\n\n"), FAR)) == closer
+        found = (yield from scan.peek()) == "{" and (
+            yield from scan.find_near(literals(closer, "\n\n"), MAX_LOOKAHEAD)
+        ) == closer
         scan.rewind(wrong)
         return found
 
-    def _separated(self, scan: Scan, calls: Calls, opener: str) -> Reading[bool]:
+    def _separated(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[bool]:
         """What stands behind the header. Detokenizers may have dropped a control token there.
 
         True where it stands: the arguments of a declared tool must follow then, and in a message nothing else may.
@@ -229,7 +233,7 @@ class NamedJson(Frame):
                 return bool(opener) and len(sign) >= _CONTROL
         if len(signs) == len(separators):
             if opener and len(signs[0]) >= _CONTROL and (yield from scan.peek()) == "{":
-                calls.tolerate("missing_separator")
+                calls.record_tolerance("missing_separator")
                 return False
             marker = self.identity.marker.strip()
             yield from scan.expect(*signs, *((marker,) if marker else ()))
@@ -239,7 +243,7 @@ class NamedJson(Frame):
             raise Malformed(expected="a line break after the name")
         return False
 
-    def _header(self, scan: Scan, calls: Calls) -> Reading[tuple[str, str | None]]:
+    def _header(self, scan: Scan, calls: CallBuilder) -> Reading[tuple[str, str | None]]:
         """Name and id, up to the separator."""
         if not self.call_opener or len(self.call_opener) >= _CONTROL or self.lead[:1].isspace():
             yield from scan.skip_spaces()
@@ -252,7 +256,7 @@ class NamedJson(Frame):
                 scan.rewind(here)  # a tool that is called like the lead
                 led = ""
             if self.lead.strip() and not led:
-                calls.tolerate("missing_prefix")
+                calls.record_tolerance("missing_prefix")
         calls.name_at = scan.position
         first = yield from self._word(scan)
         if not first:
@@ -266,7 +270,7 @@ class NamedJson(Frame):
                 here = scan.position
                 second = yield from self._word(scan)
                 if not second:
-                    calls.tolerate("empty_id")
+                    calls.record_tolerance("empty_id")
             else:
                 scan.rewind(here)
         name, id = self.identity.read(first, second)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows
 from toolfmt.formats.engines.raw_value import Value
@@ -51,7 +51,7 @@ class _Leaf(Value):
     def __init__(
         self,
         scan: Scan,
-        calls: Calls,
+        calls: CallBuilder,
         tags: NestedTags,
         tag: str,
         parent: str,
@@ -79,7 +79,7 @@ class _Leaf(Value):
             return stop, ""
         if (yield from self._ends_the_text(opening, tag)):
             if not self.quoted and self.doubt is None and begin > self.begin and self._last(begin, 1) not in "]<>":
-                self.calls.tolerate("missing_value_closer")
+                self.calls.record_tolerance("missing_value_closer")
                 scan.rewind(begin)
                 return stop, ""
             self._wrong(begin)
@@ -210,9 +210,9 @@ class NestedTags(Frame):
 
     # --- reading
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         if not opener and self.opener:
-            calls.tolerate("missing_opener")
+            calls.record_tolerance("missing_opener")
         if opener != self._call_opener:
             yield from scan.skip_spaces()
             yield from scan.expect(self._call_opener)
@@ -226,7 +226,7 @@ class NestedTags(Frame):
             end = yield from self._members(scan, calls)
             calls.end()
             if end:
-                calls.tolerate("missing_closer")
+                calls.record_tolerance("missing_closer")
             if end in self.frame_closers:
                 return
             here = scan.position - len(end)
@@ -237,7 +237,7 @@ class NestedTags(Frame):
         if self.opener:
             yield from close_frame(scan, calls, opener, *self.closers)
 
-    def _members(self, scan: Scan, calls: Calls) -> Reading[str]:
+    def _members(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
         """The arguments, up to the closing tag of the call; what is open is kept on a list.
 
         Returns what ended the call where that tag is missing, read: the closer of the frame, or the next call's opener.
@@ -266,7 +266,7 @@ class NestedTags(Frame):
             if not _TAG.fullmatch(tag):
                 raise Malformed(expected="the name of a tag", at=here)
             if token == ends and tag == closed != top.tag:
-                calls.tolerate("repeated_closer")
+                calls.record_tolerance("repeated_closer")
                 continue
             if token == ends:
                 if tag != top.tag:
@@ -280,7 +280,7 @@ class NestedTags(Frame):
             if top.closer == "}":
                 if len(stack) == 1:
                     if tag in keys:
-                        calls.tolerate("duplicate_key")
+                        calls.record_tolerance("duplicate_key")
                     keys.add(tag)
                 calls.arguments(quoted(tag) + ": ")
             elif tag != self.item:
@@ -326,7 +326,9 @@ class NestedTags(Frame):
             scan.rewind(here)
         return False
 
-    def _leaf(self, scan: Scan, calls: Calls, tag: str, parent: _Open, types: Types, keys: set[str]) -> Reading[None]:
+    def _leaf(
+        self, scan: Scan, calls: CallBuilder, tag: str, parent: _Open, types: Types, keys: set[str]
+    ) -> Reading[None]:
         here = scan.position
         if types is not None and not types & STRING:
             yield from scan.skip_spaces()

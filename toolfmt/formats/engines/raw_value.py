@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import follows
 from toolfmt.formats.engines.tag_attributes import Header
 from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, Reading, Scan, literals
@@ -158,7 +158,7 @@ class Value:
     doubt: int | None = None
     """Where the value first holds what may be no part of it."""
 
-    def __init__(self, scan: Scan, calls: Calls, wanted: Literals, closer: str) -> None:
+    def __init__(self, scan: Scan, calls: CallBuilder, wanted: Literals, closer: str) -> None:
         """`wanted` is what the value stops at, `closer` the end marker that the format writes."""
         self.scan, self.calls, self.wanted, self.closer = scan, calls, wanted, closer
         self.begin = scan.position
@@ -195,7 +195,7 @@ class Value:
         self._look_ahead()
         while True:
             here = self.scan.position
-            stop = yield from self.scan.near(self.wanted, max(_MOST_HELD - held, 0))
+            stop = yield from self.scan.find_near(self.wanted, max(_MOST_HELD - held, 0))
             end = self.scan.position - len(stop)
             self.scan.rewind(here)
             text = yield from self.scan.take_while(_ANY, end - here if stop else max(_MOST_HELD - held, 0))
@@ -205,7 +205,7 @@ class Value:
                 if not (yield from self.scan.peek()):
                     self._never_ended()
                 if not _DIGITS.fullmatch("".join(parts).strip()):
-                    self.calls.tolerate("other_type")
+                    self.calls.record_tolerance("other_type")
                     return (yield from self.streamed("".join(parts)))
             if not stop:
                 text, stop = yield from self.scan.until(self.wanted)
@@ -244,7 +244,7 @@ class Value:
     def _typed(self, text: str, types: Types) -> str | None:
         """The JSON text that the whole value stands for."""
         try:
-            return typed(text, types, self.calls.tolerate)
+            return typed(text, types, self.calls.record_tolerance)
         except Malformed as wrong:
             raise Malformed(wrong.reason, wrong.expected, self.begin) from None
 
@@ -292,7 +292,7 @@ class RawValue(Value):
     ended = False
     """Whether a closer of a call stands in the value, and no end of a call behind it."""
 
-    def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
+    def __init__(self, scan: Scan, calls: CallBuilder, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
         self.declared = calls.declares("") is not None  # whether it is known which parameters the tool has
         super().__init__(scan, calls, tags.wanted(closers, self.declared), tags.value_closer)
         self.tags, self.closers, self.given = tags, closers, given
@@ -369,7 +369,7 @@ class RawValue(Value):
             if self.unclear and self.keys:
                 self._wrong(begin)
             if self.noted and (self.keys or self.noted != _UNCLOSED):
-                self.calls.tolerate(self.noted)
+                self.calls.record_tolerance(self.noted)
             return token
         if pair:
             self.keys = self.keys[: pair - 1]
@@ -403,7 +403,7 @@ class RawValue(Value):
             found = True
         token = (yield from follows(self.scan, *self.tags.following)) if found else ""
         if token:
-            self.calls.tolerate("repeated_closer")
+            self.calls.record_tolerance("repeated_closer")
         return token
 
     def _quoted(self, begin: int, following: str) -> Reading[bool]:
@@ -469,7 +469,8 @@ class RawValue(Value):
             return ""
         behind = scan.position
         if (yield from follows(scan, tags.key_opener)) or (
-            self.calls.knows(name.partition('"')[0]) and (yield from follows(scan, tags.call_closer or tags.closers[0]))
+            self.calls.is_known(name.partition('"')[0])
+            and (yield from follows(scan, tags.call_closer or tags.closers[0]))
         ):
             scan.rewind(behind)
             self._quote(name.partition('"')[0], begin)
@@ -483,7 +484,7 @@ class RawValue(Value):
             yield from self._skip()
             if (yield from scan.literal(literals(tags.name_opener))):
                 self.frames += 1
-                if self.calls.knows("") is None:
+                if self.calls.is_known("") is None:
                     self._doubt(begin)
             scan.rewind(here)
             return ""
@@ -512,7 +513,7 @@ class RawValue(Value):
     def _quote(self, name: str, begin: int) -> None:
         """A call stands in the value."""
         self._doubt(begin)
-        self.quoted.append(self.calls.knows(name) is not False)
+        self.quoted.append(self.calls.is_known(name) is not False)
         if len(self.quoted) > _MOST_QUOTED:
             self._wrong(begin)
 
@@ -634,14 +635,14 @@ class RawValue(Value):
         lasts = {end[-1] for end in (closer, *self.tags.ends)}
         if tail[-1] in lasts or any(tail.endswith(closer[:size]) for size in range(1, len(closer))):
             self._wrong(begin)
-        self.calls.tolerate("missing_value_closer")
+        self.calls.record_tolerance("missing_value_closer")
 
 
 class MarkedValue(Value):
     """A value between marks of its own (CDATA): nothing in it is a tag, but the same mark right behind a key's tag
     shows that the mark at its end is missing."""
 
-    def __init__(self, scan: Scan, calls: Calls, tags: Tags, closers: tuple[str, ...], mark: str) -> None:
+    def __init__(self, scan: Scan, calls: CallBuilder, tags: Tags, closers: tuple[str, ...], mark: str) -> None:
         super().__init__(scan, calls, literals(*closers, tags.key_opener), closers[0])
         self.tags, self.closers, self.mark = tags, closers, mark
 

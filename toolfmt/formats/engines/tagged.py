@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_announced
@@ -178,7 +178,7 @@ class Tagged(Frame):
 
     # --- reading
 
-    def read(self, scan: Scan, calls: Calls, opener: str) -> Reading[None]:
+    def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         framed = bool(opener) and opener != self.tags.name_opener
         calls.inside()
         yield from self._skip(scan)
@@ -186,16 +186,16 @@ class Tagged(Frame):
             yield from scan.expect(self.tags.name_opener, *self._skipped)
         while True:
             if self.opener and not framed:
-                calls.tolerate("missing_opener")
+                calls.record_tolerance("missing_opener")
             end = yield from self._call(scan, calls, framed)
             calls.end()
             if end == self.tags.name_opener and end:
-                calls.tolerate("missing_closer")
+                calls.record_tolerance("missing_closer")
                 calls.begin_at(scan.position - len(end))
                 continue
             if end in self.tags.closers:
                 if self.tags.call_closer:
-                    calls.tolerate("missing_closer")
+                    calls.record_tolerance("missing_closer")
                 return
             here = scan.position
             last = yield from self._skip(scan)
@@ -216,7 +216,7 @@ class Tagged(Frame):
             yield from scan.skip_spaces()
         return last
 
-    def _call(self, scan: Scan, calls: Calls, framed: bool) -> Reading[str]:
+    def _call(self, scan: Scan, calls: CallBuilder, framed: bool) -> Reading[str]:
         """One call, from its name on; returns the closer that ended it, read.
 
         A declared name is a call at once where it has a tag of its own, else with the tag behind it; any other name
@@ -224,7 +224,7 @@ class Tagged(Frame):
         is closed.
         """
         name = yield from self._name(scan, calls)
-        known, tagged = calls.knows(name), framed and bool(self.name_closer)
+        known, tagged = calls.is_known(name), framed and bool(self.name_closer)
         if not name and not tagged:
             yield from scan.need("the name of a tool")
             raise Malformed(expected="the name of a tool")
@@ -249,10 +249,10 @@ class Tagged(Frame):
             return (yield from scan.expect(*self.tags.ends))
         return (yield from self._arguments(scan, calls, name, token))
 
-    def _arguments(self, scan: Scan, calls: Calls, name: str, token: str) -> Reading[str]:
+    def _arguments(self, scan: Scan, calls: CallBuilder, name: str, token: str) -> Reading[str]:
         """The arguments, behind the first token of the call; returns the closer that ended it, read."""
         calls.arguments("{")
-        known, given = calls.knows(name), Given()
+        known, given = calls.is_known(name), Given()
         while token == self.tags.key_opener:
             first = not given.keys
             here = scan.position
@@ -272,10 +272,10 @@ class Tagged(Frame):
         calls.arguments("}")
         if given.doubted - given.keys:
             key = sorted(given.doubted - given.keys)[0]
-            calls.refuse("malformed_syntax", f"the start marker of the argument {named(key)}")
+            calls.mark_rejected("malformed_syntax", f"the start marker of the argument {named(key)}")
         return token
 
-    def _object(self, scan: Scan, calls: Calls, name: str, started: bool) -> Reading[str]:
+    def _object(self, scan: Scan, calls: CallBuilder, name: str, started: bool) -> Reading[str]:
         """A JSON object where the arguments should stand, and what ends the call. Its first key must not be unknown."""
         here = scan.position
         scan.skip()
@@ -289,12 +289,12 @@ class Tagged(Frame):
         scan.rewind(here)
         if not started:
             calls.start(name)
-        calls.tolerate("other_notation")
+        calls.record_tolerance("other_notation")
         yield from read_announced(scan, calls)
         yield from scan.skip_spaces()
         return (yield from scan.expect(*self.tags.ends))
 
-    def _name(self, scan: Scan, calls: Calls) -> Reading[str]:
+    def _name(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
         """The name, read with its tag; empty where none stands."""
         calls.name_at = scan.position
         if not self.name_closer:
@@ -310,27 +310,27 @@ class Tagged(Frame):
             raise Malformed(expected=f"{shown(self.name_closer)} after the name", at=scan.position - len(closed))
         fault = self.name_header.fault(header.strip()) if quote else ""
         name = self.name_header.read(name)[0]
-        if fault == DAMAGED and not calls.knows(name):
+        if fault == DAMAGED and not calls.is_known(name):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
         if fault:
-            calls.tolerate(fault)
+            calls.record_tolerance(fault)
         return name
 
-    def _closed_soon(self, scan: Scan, calls: Calls) -> Reading[None]:
+    def _closed_soon(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
         """The closer of a value stands near enough, unread; else what looked like a call is content, or has gone wrong
         where the call, or the answer, ends before that."""
         here = scan.position
-        closed = yield from scan.near(literals(self.value_closer), _MOST_UNDECLARED)
+        closed = yield from scan.find_near(literals(self.value_closer), _MOST_UNDECLARED)
         scan.rewind(here)
         if closed:
             return
         ends = tuple(filter(None, (self.tags.call_closer, self.tags.name_opener)))
-        ended = (yield from scan.near(literals(*ends), _MOST_UNDECLARED)) if ends else ""
+        ended = (yield from scan.find_near(literals(*ends), _MOST_UNDECLARED)) if ends else ""
         stopped = scan.position - len(ended) if ended else scan.offset + len(scan.text)
         scan.rewind(here)
         if ended or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
             raise Malformed(expected=end_marker(self.value_closer), at=stopped)
-        calls.give_up()
+        calls.abandon_as_content()
 
     def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
         """A key, the types its tag states of the value, and what is wrong with the tag. The value begins behind it.
@@ -356,7 +356,7 @@ class Tagged(Frame):
     def _value_expected(self) -> str:
         return f"a value and {end_marker(self.value_closer)}"
 
-    def _value(self, scan: Scan, calls: Calls, types: Types, given: Given) -> Reading[str]:
+    def _value(self, scan: Scan, calls: CallBuilder, types: Types, given: Given) -> Reading[str]:
         """A raw value and its closer; returns the token that follows, read."""
         line = (yield from scan.literal(_LINE_ENDS)) if self.value_newline else ""
         first = yield from scan.need(self._value_expected)
@@ -376,13 +376,13 @@ class Tagged(Frame):
         value.own_line = bool(line)
         return (yield from value.reading(types, first))
 
-    def _marked(self, scan: Scan, calls: Calls, types: Types, opener: str, closer: str) -> Reading[str]:
+    def _marked(self, scan: Scan, calls: CallBuilder, types: Types, opener: str, closer: str) -> Reading[str]:
         """A value between marks, in which nothing is a tag but the marks of another value."""
         closers = tuple(closer + line + self.value_closer for line in ("", "\n"))
         value = MarkedValue(scan, calls, self.tags, closers, opener)
         return (yield from value.reading(types, (yield from scan.need(self._value_expected))))
 
-    def _read(self, scan: Scan, calls: Calls) -> Reading[str]:
+    def _read(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
         """An object or a list where the schema wants one, said while it arrives: its own syntax tells where it ends."""
         try:
             yield from read_value(scan, calls, LITERAL)
@@ -401,17 +401,17 @@ def opens_json(types: Types, first: str) -> bool:
     return types is not None and not types & STRING and first in "{[" and bool(types & {"object", "array"})
 
 
-def _noted_key(calls: Calls, key: str, doubled: bool, fault: str, given: Given) -> str:
+def _noted_key(calls: CallBuilder, key: str, doubled: bool, fault: str, given: Given) -> str:
     """The key of an argument, which is given now, without quotes that are not its own; what is wrong is noted."""
     if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
         key = unquoted[1]
-        calls.tolerate("quoted_key")
+        calls.record_tolerance("quoted_key")
     if doubled:
-        calls.tolerate("repeated_opener")
+        calls.record_tolerance("repeated_opener")
     if fault:
-        calls.tolerate(fault)
+        calls.record_tolerance(fault)
     if key in given.keys:
-        calls.tolerate("duplicate_key")
+        calls.record_tolerance("duplicate_key")
     given.keys.add(key)
     return key
 

@@ -12,12 +12,21 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
-from toolfmt.formats.engines.call_builder import Calls, Undeclared
+from toolfmt.formats.engines.call_builder import CallBuilder, Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.markers import FENCES, sought
 from toolfmt.formats.parser.reasoning import Drafts
 from toolfmt.formats.parser.recovery import MOST_REJECTED, Recovery
-from toolfmt.formats.scanner.scanner import BLANK_LINES, Incomplete, Malformed, NoCall, Reading, Scan, Stretch, literals
+from toolfmt.formats.scanner.scanner import (
+    BLANK_LINES,
+    Incomplete,
+    Malformed,
+    NoCall,
+    PendingSpan,
+    Reading,
+    Scan,
+    literals,
+)
 from toolfmt.formats.scanner.spans import Plain
 from toolfmt.messages.events import Content, Event, Reasoning
 
@@ -66,11 +75,11 @@ class Answer:
         self.scan = Scan(offset=-len(prefix))
         sign = format.engine.named
         self.sought = sought(self.markers, tuple(name + sign for name in schemas or ()) if sign else ())
-        self.calls = Calls(self.scan, schemas, strict, self.markers.ends)
+        self.calls = CallBuilder(self.scan, schemas, strict, self.markers.ends)
         self.events = self.calls.events
         self.parts: list[str] = []
         self.name_at_start = format.name_at_start != "never"
-        self.reading: Iterator[Stretch | None] = self.read()
+        self.reading: Iterator[PendingSpan | None] = self.read()
         self.waiting = next(self.reading)
         """The stretch that the reading waits in; None where it has to see every chunk."""
         if prefix:
@@ -231,7 +240,7 @@ class Answer:
         scan = self.scan
         begin = scan.position
         scan.keep(begin - len(before + opener))
-        found = yield from scan.near(_QUOTATION_ENDS, MOST_REJECTED)
+        found = yield from scan.find_near(_QUOTATION_ENDS, MOST_REJECTED)
         quoted = found == "`"
         if quoted:
             text = scan.kept_between(begin, scan.position)
@@ -266,7 +275,7 @@ class Answer:
             calls.begin_at(back)
         if found == "nothing":
             back = max(back, calls.begins)
-            calls.forget()
+            calls.roll_back()
             scan.rewind(back)
         scan.release()
         self.state = outside
@@ -290,7 +299,7 @@ class Answer:
             if scan.position > calls.begins:
                 calls.reject(wrong.reason, wrong.expected, stopped)
                 return "another" if another else "calls"
-            calls.forget()  # nothing was read: another opener that goes wrong where it stands would be met for ever
+            calls.roll_back()  # nothing was read: another opener that goes wrong where it stands would be met for ever
         except Undeclared:
             return "nothing"
         except Incomplete as cut:
@@ -364,7 +373,7 @@ class Answer:
         scan = self.scan
         if self.verbatim:
             kind = Content
-        waiting = Stretch(scan, body, kind)
+        waiting = PendingSpan(scan, body, kind)
         while True:
             start = scan.position
             said, scan.at, ended = body.read(scan.text, scan.at, scan.closed)

@@ -1,20 +1,20 @@
-"""The fast path: a chunk that lies inside the stretch that the reading waits in, passed over in one step.
+"""The fast path: handle a chunk in one step if it cannot end the text that is being parsed.
 
-Most chunks of content, of a raw value or of a string hold nothing that could end it. A reading that waits in one yields
-its `Stretch`, and before `Parser.feed` wakes it with the next chunk, it looks whether the chunk lies plainly inside:
-what then happens stands there, since it runs once a chunk; what else may be read without waking the reading stands
-here. Nothing else moves a scanner while a reading waits, and whatever is done equals what the reading would have done.
+Most chunks of content, of a raw value or of a string contain nothing that could end it. A generator that waits inside
+such a text yields a `PendingSpan`. `Parser.feed` tests the next chunk against it before it resumes the generator. The
+most frequent case is inlined there, because it runs once per chunk; the others are here. Nothing else moves a scanner
+while a generator waits, and the result is always what the generator would have produced.
 """
 
 from __future__ import annotations
 
 import re
 
-from toolfmt.formats.scanner.scanner import Malformed, Stretch
+from toolfmt.formats.scanner.scanner import Malformed, PendingSpan
 from toolfmt.messages.events import Event, ToolCallArguments
 
 
-def pass_over(stretch: Stretch, text: str, found: re.Match[str] | None) -> list[Event] | None:
+def pass_over(stretch: PendingSpan, text: str, found: re.Match[str] | None) -> list[Event] | None:
     """The events of a text that lies inside the stretch, and is read then, but for what may be the beginning of the
     stretch's end. `found` is the first place in it that may be that, or is doubtful. None where the reading has to be
     woken; nothing is read then."""
@@ -45,10 +45,10 @@ def pass_over(stretch: Stretch, text: str, found: re.Match[str] | None) -> list[
     if stretch.fragments is not None:
         stretch.fragments.append(said)
         return []
-    return [ToolCallArguments(calls.index, said)] if said and calls.telling else []  # type: ignore[union-attr]  # it has them
+    return [ToolCallArguments(calls.index, said)] if said and calls.emitting else []  # type: ignore[union-attr]  # it has them
 
 
-def pass_over_joined(stretch: Stretch, text: str) -> list[Event] | None:
+def pass_over_joined(stretch: PendingSpan, text: str) -> list[Event] | None:
     """As `pass_over`, of a chunk before which the end of the last one is still held, or which is read ahead."""
     outer = stretch.outer
     if outer and outer[0].offset + len(text) >= stretch.end:

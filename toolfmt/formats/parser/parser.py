@@ -126,7 +126,7 @@ class Parser:
             stretch.fragments.append(said)
             return []
         calls = stretch.calls
-        return [ToolCallArguments(calls.index, said)] if calls.telling else []  # type: ignore[union-attr]  # it has them
+        return [ToolCallArguments(calls.index, said)] if calls.emitting else []  # type: ignore[union-attr]  # it has them
 
     def _read(self, text: str) -> list[Event]:
         """Wake the reading with a chunk."""

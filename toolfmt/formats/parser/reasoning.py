@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 
-from toolfmt.formats.engines.call_builder import Calls, Committed
+from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan, literals
 
@@ -26,7 +26,7 @@ _THINKS = re.compile(r"[\w\n]")
 class Drafts:
     """What is known of the calls in the reasoning blocks of one answer."""
 
-    def __init__(self, format: ToolCallFormat, scan: Scan, calls: Calls) -> None:
+    def __init__(self, format: ToolCallFormat, scan: Scan, calls: CallBuilder) -> None:
         self._format, self._scan, self._calls = format, scan, calls
         self.looked_at = 0
         """So many calls of the open block were read through, which nothing closes."""
@@ -35,7 +35,7 @@ class Drafts:
         self._unclosed_from = sys.maxsize
         """From here on no block is closed, as the end of the answer has shown."""
 
-    def copy(self, scan: Scan, calls: Calls) -> Drafts:
+    def copy(self, scan: Scan, calls: CallBuilder) -> Drafts:
         """The same, over another scanner."""
         twin = Drafts(self._format, scan, calls)
         twin.looked_at, twin._failed_lookaheads, twin._unclosed_from = (
@@ -49,7 +49,7 @@ class Drafts:
         """Whether a call stands here, read no further than to know it."""
         begin = self._scan.position
         try:
-            yield from self._format.engine.read(self._scan, self._calls.call_probe(self._scan), opener)
+            yield from self._format.engine.read(self._scan, self._calls.dry_run(self._scan, "call"), opener)
         except Committed:
             return True
         except Incomplete:
@@ -81,7 +81,7 @@ class Drafts:
             begins = bool(_THINKS.match((yield from scan.peek())))
         else:
             try:
-                yield from self._format.engine.read(scan, self._calls.call_probe(scan), opener)
+                yield from self._format.engine.read(scan, self._calls.dry_run(scan, "call"), opener)
             except (Malformed, Incomplete):
                 begins = False
             except Committed:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from toolfmt.formats.engines.call_builder import Calls
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import read_name
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan, literals
@@ -26,7 +26,7 @@ _NAMES = re.compile(r"[\w$@][\w.:/$@+-]*")
 class Recovery:
     """Recovers from what went wrong in the answers of one format."""
 
-    def __init__(self, format: ToolCallFormat, scan: Scan, calls: Calls) -> None:
+    def __init__(self, format: ToolCallFormat, scan: Scan, calls: CallBuilder) -> None:
         self._format, self._scan, self._calls = format, scan, calls
         self._markers = format.markers
 
@@ -60,7 +60,7 @@ class Recovery:
             attempted = not prose and not any(blank in rest for blank in BLANK_LINES)
         elif (not spaces or "\n" in spaces) and _BEGINS_CALL.match(first):
             scan.rewind(here)
-            found = yield from scan.near(marks.of_calls, _MOST_ATTEMPTED)
+            found = yield from scan.find_near(marks.of_calls, _MOST_ATTEMPTED)
             text = scan.kept_between(here, scan.position)
             attempted = found in marks.inner.openers or (
                 found not in ("", *BLANK_LINES, *self._format.openers) and any(map(calls.names, _NAMES.findall(text)))
@@ -76,10 +76,10 @@ class Recovery:
         """
         scan, inner = self._scan, self._markers.inner
         wrong = scan.position
-        found = yield from scan.near(self._markers.resuming, MOST_REJECTED)
+        found = yield from scan.find_near(self._markers.resuming, MOST_REJECTED)
         if attempted and found in ("", *BLANK_LINES, *self._format.openers):
             scan.rewind(wrong)
-            found = yield from scan.near(_LINE_END, MOST_REJECTED)
+            found = yield from scan.find_near(_LINE_END, MOST_REJECTED)
             scan.rewind(scan.position - len(found))
             if found:
                 return False

@@ -30,15 +30,15 @@ def copy_of(answer: Answer) -> Answer:
         twin.reading, twin.waiting = iter(()), None
     else:
         in_call = answer.state == "call"
-        said = _read_again(twin, in_call and calls.was_committed, head, text)
-        said = said if in_call and head is None and not calls.has_said else []
+        said = _read_again(twin, in_call and calls.committed_before, head, text)
+        said = said if in_call and head is None and not calls.has_emitted else []
     if said:  # what is read in one go is decided sooner, and the original has told nothing of it
         twin.events[:] = [*map(replace, answer.events), *said]
     else:
         twin.scan.adopt(scan)
         twin.calls.adopt(calls)
         twin.drafts = answer.drafts.copy(twin.scan, twin.calls)
-    if twin.calls.is_counted:
+    if twin.calls.counts_length:
         twin.waiting = None
     twin.continued, twin.fed = list(answer.continued), True
     twin.tell_first()

@@ -1,7 +1,7 @@
-"""Reading ahead: a stretch of bounded length is read as if it were all that is left, and stands unread again.
+"""Lookahead: parse a bounded text as if it were all that is left, without consuming it.
 
-For what cannot be known from its first characters: whether a call without a frame ends as one. Nothing waits longer
-than the bound, and the way back costs no more than that.
+It decides what the first characters cannot: for example, whether a call without a frame ends like one. No text is held
+back for longer than the bound, and going back costs at most as much.
 """
 
 from __future__ import annotations
@@ -9,34 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan, Stretch
+from toolfmt.formats.scanner.scanner import Malformed, PendingSpan, Reading, Scan
 
 Answer = TypeVar("Answer")
 
-FAR = 400
-"""Nothing is held back for longer than so many characters before it is certain what it is."""
-
+MAX_LOOKAHEAD = 400
+"""Maximum number of characters that are held back before it is certain what they are."""
 
 _FIRST = 8
-"""So many characters are read ahead at first, then twice as many each time: the way back is about as long as needed."""
+"""Number of characters that are parsed first. It doubles each time, so that going back costs about as much as needed."""
 
 
-class TooFar(Exception):
-    """A reading ahead needs more than it may have."""
+class LookaheadExceeded(Exception):
+    """The lookahead needs more characters than it may have."""
 
 
-def _seen_through(waiting: Stretch | None, scan: Scan, end: int) -> Stretch | None:
-    """A stretch that is read ahead, as the reading of `scan` waits in it."""
+def _seen_through(waiting: PendingSpan | None, scan: Scan, end: int) -> PendingSpan | None:
+    """The pending span of a lookahead, as the generator that reads `scan` yields it."""
     if waiting is not None:
         waiting.outer, waiting.end = (scan, *waiting.outer), min(waiting.end, end)
     return waiting
 
 
-def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) -> Reading[Answer]:
-    """What a reading of the next `most` characters answers. They are unread then, whatever it answered or raised.
+def look_ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = MAX_LOOKAHEAD) -> Reading[Answer]:
+    """Return what `read` returns for the next `most` characters. They stay unread, also if it raises.
 
-    Raises `TooFar` where the reading needs more than them, and what the reading raises: `Incomplete` only where the
-    answer ends before.
+    Raises `LookaheadExceeded` if `read` needs more characters, and what `read` raises. It raises `Incomplete` only if
+    the output ends within them.
     """
     begin, view = scan.position, Scan(offset=scan.position)
     view.keep(begin)
@@ -55,7 +54,7 @@ def ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = FAR) 
                 answer: Answer = done.value
                 return answer
             if scan.position >= end:
-                raise TooFar
+                raise LookaheadExceeded
             step *= 2
             view.compact()
             if not left:

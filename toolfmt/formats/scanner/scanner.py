@@ -20,7 +20,7 @@ from toolfmt.messages.rejections import named, one_of
 
 Answer = TypeVar("Answer")
 MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
-Reading: TypeAlias = Generator["Stretch | None", None, Answer]
+Reading: TypeAlias = Generator["PendingSpan | None", None, Answer]
 """A reading in progress: yields where it needs more text, with the stretch that it waits in, if it is one that streams;
 returns its answer."""
 
@@ -175,7 +175,7 @@ def gradual(*steps: str) -> re.Pattern[str]:
 _QUOTED_WORD = re.compile(r'\Z|"(?:\Z|([\w.:/$@+-]{1,64})(?:\Z|(")))')
 
 
-class Body(Protocol):
+class Span(Protocol):
     """A stretch of text that is passed on while it arrives: the inside of a string, a raw value, content."""
 
     may_end: MayEnd
@@ -198,17 +198,17 @@ class OpenCall(Protocol):
     """The call whose arguments a stretch is part of."""
 
     index: int
-    telling: bool
+    emitting: bool
     """Whether its arguments are emitted: it is not rejected."""
     strict: bool
 
 
 @dataclass(slots=True)
-class Stretch:
+class PendingSpan:
     """What a reading waits in, as data: the fast path passes over a chunk that does not end it."""
 
     scan: Scan
-    body: Body
+    body: Span
     kind: type[Content] | type[Reasoning] | None = None
     """What the text is said as; None for arguments."""
     calls: OpenCall | None = None
@@ -227,7 +227,7 @@ class Receiver(Protocol):
     def arguments(self, fragment: str) -> None:
         """More of it."""
 
-    def waits_in(self, body: Body) -> Stretch | None:
+    def pending_span(self, body: Span) -> PendingSpan | None:
         """The stretch in which a reading of this body waits; None where it has to see every chunk."""
 
 
@@ -436,7 +436,7 @@ class Scan:
             return ""
         return (yield from self.take_while(SPACE))
 
-    def skip_spaces(self) -> Iterable[Stretch | None]:
+    def skip_spaces(self) -> Iterable[PendingSpan | None]:
         """As `spaces`, for callers that do not need them: costs next to nothing where none stand."""
         text, at = self.text, self.at
         if at == len(text):
@@ -497,7 +497,7 @@ class Scan:
                 return "".join(parts), ""
             yield None
 
-    def near(self, wanted: Literals, most: int) -> Reading[str]:
+    def find_near(self, wanted: Literals, most: int) -> Reading[str]:
         """The first of the literals that begins within so many characters, read with what stands before it; or an empty
         string, and nothing is read. What is read must be kept."""
         begin = self.position
@@ -536,7 +536,7 @@ class Scan:
                 raise Incomplete(one_of((closer,) if closer else sorted(wanted.literals)))
             yield None
 
-    def stream(self, body: Body, receiver: Receiver) -> Reading[bool]:
+    def stream(self, body: Span, receiver: Receiver) -> Reading[bool]:
         """Pass a stretch on while it arrives. True at its end, False where the answer ended first."""
         while True:
             begin = self.at
@@ -547,4 +547,4 @@ class Scan:
                 continue
             if ended or self.closed:
                 return ended
-            yield receiver.waits_in(body)
+            yield receiver.pending_span(body)

@@ -1,6 +1,6 @@
 """The stretches of text that stream: content, raw values, and the inside of strings in each notation.
 
-Each is a `Body` of the scanner: `may_end` finds what could end it, and where that finds nothing a chunk lies plainly
+Each is a `Span` of the scanner: `may_end` finds what could end it, and where that finds nothing a chunk lies plainly
 inside; `read` goes on to the end or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they
 return is the inside of a JSON string.
 """
@@ -16,14 +16,14 @@ from toolfmt.formats.scanner.scanner import Literals, Malformed, MayEnd, literal
 from toolfmt.messages.rejections import end_marker
 
 
-class Notes(Protocol):
+class ToleranceRecorder(Protocol):
     """Where a body notes what it reads generously."""
 
     @property
     def strict(self) -> bool:
         """Whether a note rejects the call; what was right before it must have been said by then."""
 
-    def tolerate(self, name: str) -> None:
+    def record_tolerance(self, name: str) -> None:
         """Something was read that strict reading refuses."""
 
     def before(self, text: str, at: int) -> str:
@@ -103,7 +103,7 @@ class Marked(Raw):
 
     __slots__ = ("_closing", "_mark", "_notes")
 
-    def __init__(self, mark: str, closing: tuple[str, ...], control: tuple[str, ...], notes: Notes) -> None:
+    def __init__(self, mark: str, closing: tuple[str, ...], control: tuple[str, ...], notes: ToleranceRecorder) -> None:
         super().__init__(literals(mark, *closing, *control))
         self._mark, self._closing, self._notes = mark, closing, notes
 
@@ -125,7 +125,7 @@ class Marked(Raw):
             raise Malformed(
                 expected=end_marker(self._mark)
             )  # or what is left of a mark stands there: it is not clear what was meant
-        self._notes.tolerate(MISSING_CLOSER)
+        self._notes.record_tolerance(MISSING_CLOSER)
         return "", begin, True
 
 
@@ -134,7 +134,7 @@ class PlainMarked(Raw):
 
     __slots__ = ()
 
-    def __init__(self, mark: str, notes: Notes) -> None:
+    def __init__(self, mark: str, notes: ToleranceRecorder) -> None:
         super().__init__(literals(mark))
 
 
@@ -148,7 +148,7 @@ class JsonString:
 
     __slots__ = ("_notes", "before", "beginning", "encode", "may_end", "sign")
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: ToleranceRecorder) -> None:
         self._notes = notes
         self.may_end: MayEnd = _JSON_SPECIAL.search
         self.sign = self.before = ""
@@ -169,12 +169,12 @@ class JsonString:
             if said and self._notes.strict:
                 return said, at, False  # what was right is said before what is refused
             if text[at] == "\\":
-                self._notes.tolerate("invalid_escape")
+                self._notes.record_tolerance("invalid_escape")
                 quote = text[at + 1 : at + 2] == "'"
                 said += "'" if quote else "\\\\"
                 at += 2 if quote else 1
             else:
-                self._notes.tolerate("raw_newline")
+                self._notes.record_tolerance("raw_newline")
                 said += escaped(text[at])
                 at += 1
 
@@ -210,7 +210,7 @@ class CodeString:
 
     __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "before", "beginning", "encode", "may_end", "sign")
 
-    def __init__(self, quote: str, notes: Notes) -> None:
+    def __init__(self, quote: str, notes: ToleranceRecorder) -> None:
         self._quote = quote
         self._simple = _CODE_SIMPLE[quote[0]]
         self._notes = notes
@@ -235,7 +235,7 @@ class CodeString:
                 if escape is None:
                     if said and self._notes.strict:
                         break
-                    self._notes.tolerate("invalid_escape")
+                    self._notes.record_tolerance("invalid_escape")
                 said += "\\\\" if escape is None else _unescaped(escape.group()[1:])
                 at = at + 1 if escape is None else escape.end()
             elif text[at] == self._quote[0]:
@@ -251,14 +251,14 @@ class CodeString:
                 if len(self._quote) == 1:
                     if said and self._notes.strict:
                         break
-                    self._notes.tolerate(UNESCAPED)
+                    self._notes.record_tolerance(UNESCAPED)
                     unescaped = True
                 said += escaped(text[at])
                 at += 1
             elif len(self._quote) == 1:
                 if said and self._notes.strict:
                     break
-                self._notes.tolerate("raw_newline")
+                self._notes.record_tolerance("raw_newline")
                 said += escaped(text[at])
                 at += 1
             else:

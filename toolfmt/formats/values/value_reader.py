@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol, TypeAlias
 
-from toolfmt.formats.scanner.lookahead import FAR
-from toolfmt.formats.scanner.scanner import Body, Incomplete, Literals, Malformed, Reading, Scan, Stretch, literals
+from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
+from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, PendingSpan, Reading, Scan, Span, literals
 from toolfmt.formats.scanner.spans import (
     ArgumentString,
     CodeString,
     JsonString,
     Marked,
-    Notes,
     PlainCodeString,
     PlainMarked,
+    ToleranceRecorder,
     escaped,
     quoted,
 )
@@ -47,24 +47,26 @@ _GOES_ON = {closer: f"',' or '{closer}'" for closer in _BEGINS}
 """What may stand behind the bracket that this closes, and behind a value inside it."""
 
 
-class Sink(Notes, Protocol):
+class Sink(ToleranceRecorder, Protocol):
     """Where a value goes: a call's arguments, or a list."""
 
     streams: bool
     """Whether fragments are emitted as they arrive, so that a clean stretch may be passed on as one span."""
 
     def arguments(self, fragment: str) -> None: ...
-    def stream(self, body: Body) -> Reading[None]: ...
-    def waits_in(self, body: Body) -> Stretch | None: ...
+    def stream(self, body: Span) -> Reading[None]: ...
+    def pending_span(self, body: Span) -> PendingSpan | None: ...
 
 
-class Gathered:
+class Buffered:
     """A sink that keeps what it is given, for a value that is needed whole."""
 
     streams = False
 
     def __init__(self, scan: Scan, sink: Sink | None = None) -> None:
         self.fragments: list[str] = []
+        self.tolerated: list[str] = []
+        """The tolerances, if there is no other sink for them."""
         self._scan = scan
         self._sink = sink
 
@@ -75,19 +77,21 @@ class Gathered:
     def strict(self) -> bool:
         return self._sink is not None and self._sink.strict
 
-    def tolerate(self, name: str) -> None:
-        if self._sink is not None:
-            self._sink.tolerate(name)
+    def record_tolerance(self, name: str) -> None:
+        if self._sink is None:
+            self.tolerated.append(name)
+        else:
+            self._sink.record_tolerance(name)
 
     def before(self, text: str, at: int) -> str:
         return self._scan.before(text, at)
 
-    def stream(self, body: Body) -> Reading[None]:
+    def stream(self, body: Span) -> Reading[None]:
         if not (yield from self._scan.stream(body, self)):
             raise Incomplete("the end of the string")
 
-    def waits_in(self, body: Body) -> Stretch | None:
-        return Stretch(self._scan, body, fragments=self.fragments)
+    def pending_span(self, body: Span) -> PendingSpan | None:
+        return PendingSpan(self._scan, body, fragments=self.fragments)
 
     @property
     def text(self) -> str:
@@ -98,11 +102,11 @@ class TooLong(Malformed):
     """What stands here is longer than anything that calls begin with."""
 
 
-class Brief(Gathered):
+class BoundedBuffered(Buffered):
     """A sink for what is held before it is certain what it is: of bounded length, without some characters."""
 
     def __init__(
-        self, scan: Scan, sink: Sink | None = None, most: int = FAR, unlike: re.Pattern[str] | None = None
+        self, scan: Scan, sink: Sink | None = None, most: int = MAX_LOOKAHEAD, unlike: re.Pattern[str] | None = None
     ) -> None:
         super().__init__(scan, sink)
         self._room, self._unlike = most, unlike
@@ -113,7 +117,7 @@ class Brief(Gathered):
             raise TooLong(expected="a shorter text")
         self.fragments.append(fragment)
 
-    def stream(self, body: Body) -> Reading[None]:
+    def stream(self, body: Span) -> Reading[None]:
         begin = self._scan.position
         try:
             ended = yield from self._scan.stream(body, self)
@@ -123,7 +127,7 @@ class Brief(Gathered):
         if not ended:
             raise Incomplete("the end of the string")
 
-    def waits_in(self, body: Body) -> Stretch | None:
+    def pending_span(self, body: Span) -> PendingSpan | None:
         return None  # each chunk is measured
 
     def word(self, notation: Notation, opener: str) -> Reading[str]:
@@ -132,7 +136,7 @@ class Brief(Gathered):
         return str(json.loads(f'"{self.text}"')) if "\\" in self.text else self.text
 
 
-Opening: TypeAlias = Callable[[Notes], Body]
+Opening: TypeAlias = Callable[[ToleranceRecorder], Span]
 
 
 def marked_string(mark: str, closing: tuple[str, ...] = (), control: tuple[str, ...] = ()) -> Opening:
@@ -307,7 +311,7 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
             scan.skip()
             tuple_ = opening == "("
             if tuple_:
-                sink.tolerate("tuple")
+                sink.record_tolerance("tuple")
             sink.arguments("[" if tuple_ else opening)
             stack.append(")" if tuple_ else _CLOSER[opening])
             inside.append(set())
@@ -324,28 +328,17 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
             return
 
 
-class _Whole(Gathered):
-    """A sink that keeps what was read generously, too."""
-
-    def __init__(self, scan: Scan) -> None:
-        super().__init__(scan)
-        self.noted: list[str] = []
-
-    def tolerate(self, name: str) -> None:
-        self.noted.append(name)
-
-
 def whole_value(text: str, notation: Notation) -> tuple[str, list[str]] | None:
     """The JSON text of a value that is the whole of a text, and the names of what was read generously; None where the
     text is no such value."""
     scan = Scan(text, closed=True)
-    sink = _Whole(scan)
+    sink = Buffered(scan)
     try:
         for _ in read_value(scan, sink, notation):
             raise AssertionError("a closed scan waits for nothing")
     except (Malformed, Incomplete):
         return None
-    return (sink.text, sink.noted) if scan.at == len(text) else None
+    return (sink.text, sink.tolerated) if scan.at == len(text) else None
 
 
 def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str], inside: list[set[str]]) -> Reading[bool]:
@@ -364,7 +357,7 @@ def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str], ins
                 yield from _key(scan, sink, notation, closer, inside[-1])
                 return True
             if closer != ")":
-                sink.tolerate("trailing_comma")
+                sink.record_tolerance("trailing_comma")
         elif found != closer or (closer == ")" and not inside[-1]):
             raise Malformed(expected=_GOES_ON[closer])  # the latter is a value in parentheses: part of an expression
         scan.skip()
@@ -378,7 +371,7 @@ def _key(scan: Scan, sink: Sink, notation: Notation, closer: str, keys: set[str]
     if closer == "}":
         key = yield from read_key(scan, sink, notation)
         if key in keys:
-            sink.tolerate("duplicate_key")
+            sink.record_tolerance("duplicate_key")
         keys.add(key)
         sink.arguments(quoted(key))
         spaces = yield from scan.spaces()
@@ -392,7 +385,7 @@ def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
         return word
     opener = yield from scan.literal(notation.openers)
     if opener:
-        return (yield from _string(scan, sink, notation, opener, Brief(scan, sink, LONGEST_KEY)))
+        return (yield from _string(scan, sink, notation, opener, BoundedBuffered(scan, sink, LONGEST_KEY)))
     begin = scan.position
     key = (yield from scan.word(notation.word)).strip()
     if not key:
@@ -401,7 +394,7 @@ def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
     if notation.bare_keys:
         if not _NAME.fullmatch(key):
             raise Malformed(expected="a key", at=begin)
-        sink.tolerate(notation.bare_keys)
+        sink.record_tolerance(notation.bare_keys)
     return key
 
 
@@ -422,7 +415,7 @@ def _uncut(scan: Scan, notation: Notation) -> Reading[None]:
         raise Incomplete("a string")
 
 
-def begins_string(scan: Scan, notation: Notation) -> Reading[str]:
+def first_of_string(scan: Scan, notation: Notation) -> Reading[str]:
     """The first character of the string that begins here, unread, with its opener; empty where none does."""
     here = scan.position
     opener = yield from scan.literal(notation.openers)
@@ -431,8 +424,8 @@ def begins_string(scan: Scan, notation: Notation) -> Reading[str]:
     return first
 
 
-def _string(scan: Scan, sink: Sink, notation: Notation, opener: str, gathered: Gathered | None = None) -> Reading[str]:
-    gathered = gathered or Gathered(scan, sink)
+def _string(scan: Scan, sink: Sink, notation: Notation, opener: str, gathered: Buffered | None = None) -> Reading[str]:
+    gathered = gathered or Buffered(scan, sink)
     yield from _strings(scan, sink, gathered, notation, opener)
     return str(json.loads(f'"{gathered.text}"')) if "\\" in gathered.text else gathered.text
 
@@ -448,7 +441,7 @@ def _strings(scan: Scan, sink: Sink, said: Sink, notation: Notation, opener: str
         yield from scan.skip_spaces()
         opener = yield from scan.literal(notation.openers)
         if opener:
-            sink.tolerate("joined_strings")
+            sink.record_tolerance("joined_strings")
         else:
             scan.rewind(here)
 
@@ -481,18 +474,18 @@ def _word(word: str, sink: Sink, notation: Notation) -> str:
         return word
     plain = _GROUPED.sub("", word) if notation.code else word
     if plain != word and _NUMBER.fullmatch(plain):
-        sink.tolerate("python_literal")
+        sink.record_tolerance("python_literal")
         return plain
     if notation.code and _LEADING_ZEROS.fullmatch(plain):
-        sink.tolerate("leading_zeros")
+        sink.record_tolerance("leading_zeros")
         return ("-" if plain[0] == "-" else "") + (plain.lstrip("+-0") or "0")
     if _CODE_NUMBER.fullmatch(plain):
-        sink.tolerate("python_literal")
+        sink.record_tolerance("python_literal")
         return _json_number(plain)
     if word.lstrip("+-") in ("NaN", "nan", "Infinity", "inf"):
         raise Malformed("invalid_arguments", "a finite number")
     if notation.bare_strings is not None and notation.bare_strings.fullmatch(word):
-        sink.tolerate("unquoted_string")
+        sink.record_tolerance("unquoted_string")
         return f'"{escaped(word)}"'
     raise Malformed(expected="a value")
 
@@ -507,4 +500,4 @@ def _json_number(word: str) -> str:
 
 def _note(sink: Sink, notation: Notation, found: str) -> None:
     if found in notation.generous:
-        sink.tolerate(notation.generous[found])
+        sink.record_tolerance(notation.generous[found])
