@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolfmt.formats.engines.engine import Engine, Inner
-from toolfmt.formats.scanner.scanner import BLANK_LINES, Literals, literals
+from toolfmt.formats.scanner.literals import Literals, literals
+from toolfmt.formats.scanner.scanner import BLANK_LINES
 
 CODE = "```"
 FENCES = (CODE, "````", "`````", "~~~", "~~~~")

@@ -14,8 +14,8 @@ import pytest
 from guarantees import check_copy, events_of
 
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
+from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
-from toolfmt.formats.scanner.scanner import literals
 from toolfmt.formats.values.schema_types import parameter_types
 from toolfmt.messages.events import (
     Content,

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolfmt.formats.parser.fast_path import pass_over_joined
+from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
-from toolfmt.formats.scanner.scanner import PendingSpan, Reading, Scan, literals
+from toolfmt.formats.scanner.scanner import PendingSpan, Reading, Scan
 from toolfmt.formats.scanner.spans import JsonString
 from toolfmt.formats.values.value_reader import Buffered
 
@@ -24,7 +25,7 @@ SETS = (
 
 
 def test_the_first_character_of_literals_is_their_common_one() -> None:
-    assert [(literals(*given).sign, literals(*given).before) for given in SETS] == [
+    assert [(literals(*given).trigger, literals(*given).before) for given in SETS] == [
         ("<", "\n"), ("<", ""), ("<", "\n"), ("", ""), ("", ""), ("\n", "\r"), ("a", "b"),
     ]  # fmt: skip
 
@@ -32,7 +33,7 @@ def test_the_first_character_of_literals_is_their_common_one() -> None:
 @given(st.sampled_from(SETS), st.text("<>/\n\r[|}abparmetrfunctio=", min_size=1, max_size=12))
 def test_a_text_without_the_first_character_is_never_suspicious(given: tuple[str, ...], text: str) -> None:
     finder = literals(*given)
-    if finder.sign and finder.sign not in text and text[-1] not in finder.before:
+    if finder.trigger and finder.trigger not in text and text[-1] not in finder.before:
         assert finder.may_end(text) is None
 
 

@@ -15,7 +15,8 @@ from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, Typ
 from toolfmt.formats.engines.foreign import Elsewhere
 from toolfmt.formats.engines.frame import follows
 from toolfmt.formats.engines.json_object import JsonObject
-from toolfmt.formats.scanner.scanner import Reading, Scan, literals
+from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.scanner import Reading, Scan
 
 _CONTROL = 4
 """An opener at least so long is a control token."""

@@ -17,8 +17,9 @@ from toolfmt.formats.engines.engine import Call, Engine, TypesOf
 from toolfmt.formats.engines.frame import Frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_announced, read_arguments, read_behind
 from toolfmt.formats.engines.json_object import read_fence
+from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
-from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan
 from toolfmt.formats.values.value_reader import TooLong
 from toolfmt.messages.rejections import one_of
 

@@ -17,7 +17,8 @@ from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, close_frame, follows
 from toolfmt.formats.engines.json_object import JsonObject
-from toolfmt.formats.scanner.scanner import LONGEST_WORD, Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.scanner import LONGEST_WORD, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.value_reader import JSON, read_value
 

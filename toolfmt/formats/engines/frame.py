@@ -9,7 +9,8 @@ from typing import Any
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Inner, NameAtStart
-from toolfmt.formats.scanner.scanner import Reading, Scan, literals
+from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.scanner import Reading, Scan
 
 _NAME_BEGINS = re.compile(r"[\w$@]")
 NAME_SIGNS = r"\w.:/$@+-"

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import follows
+from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import (
     BLANK_LINES,
@@ -24,7 +25,6 @@ from toolfmt.formats.scanner.scanner import (
     Reading,
     Scan,
     gradual,
-    literals,
 )
 from toolfmt.formats.scanner.spans import LONE_SURROGATE, quoted
 from toolfmt.formats.values.json_layout import NAME_AND_ARGUMENTS, Members

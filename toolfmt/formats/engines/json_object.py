@@ -26,8 +26,9 @@ from toolfmt.formats.engines.json_members import (
     read_behind,
     read_members,
 )
+from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
-from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, gradual, literals
+from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, gradual
 from toolfmt.formats.values.json_layout import KEYED, Members, WrittenObject
 from toolfmt.formats.values.value_reader import JSON, Notation, whole_value
 from toolfmt.messages.rejections import one_of

@@ -18,8 +18,9 @@ from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME_SIGNS, Frame, check_markers, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments, read_behind
 from toolfmt.formats.engines.json_object import PROSE, read_fence
+from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
-from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.values.json_layout import AS_DUMPED, JsonStyle
 from toolfmt.messages.rejections import one_of, shown
 

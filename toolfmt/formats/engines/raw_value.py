@@ -18,7 +18,8 @@ from typing import Any, NoReturn
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import follows
 from toolfmt.formats.engines.tag_attributes import Header
-from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.literals import Literals, literals
+from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import Raw, escaped
 from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
 from toolfmt.messages.rejections import end_marker, one_of

@@ -19,7 +19,8 @@ from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame
 from toolfmt.formats.engines.json_members import read_announced
 from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
 from toolfmt.formats.engines.tag_attributes import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
-from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.schema_types import STRING, Types
 from toolfmt.formats.values.value_reader import LITERAL, read_value, without

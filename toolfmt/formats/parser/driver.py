@@ -17,16 +17,8 @@ from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.markers import FENCES, sought
 from toolfmt.formats.parser.reasoning import Drafts
 from toolfmt.formats.parser.recovery import MOST_REJECTED, Recovery
-from toolfmt.formats.scanner.scanner import (
-    BLANK_LINES,
-    Incomplete,
-    Malformed,
-    NoCall,
-    PendingSpan,
-    Reading,
-    Scan,
-    literals,
-)
+from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.scanner import BLANK_LINES, Incomplete, Malformed, NoCall, PendingSpan, Reading, Scan
 from toolfmt.formats.scanner.spans import Plain
 from toolfmt.messages.events import Content, Event, Reasoning
 

@@ -14,25 +14,31 @@ from toolfmt.formats.scanner.scanner import Malformed, PendingSpan
 from toolfmt.messages.events import Event, ToolCallArguments
 
 
-def pass_over(stretch: PendingSpan, text: str, found: re.Match[str] | None) -> list[Event] | None:
-    """The events of a text that lies inside the stretch, and is read then, but for what may be the beginning of the
-    stretch's end. `found` is the first place in it that may be that, or is doubtful. None where the reading has to be
-    woken; nothing is read then."""
-    body, calls = stretch.body, stretch.calls
+def pass_over(pending: PendingSpan, text: str, found: re.Match[str] | None) -> list[Event] | None:
+    """Return the events of a text inside a span, and read it, except for what may be the beginning of the span's end.
+
+    Returns None, and reads nothing, if the generator has to be resumed.
+
+    Args:
+        pending: The span.
+        text: The next chunk.
+        found: The first match in it that may end the span or needs `Span.read`; None if there is none.
+    """
+    span, calls = pending.span, pending.calls
     if found is None:
-        said, at = text if body.encode is None else body.encode(text), len(text)
-    elif body.beginning is not None and (begins := body.beginning(found)) is not None:
-        said, at = text[:begins] if body.encode is None else body.encode(text[:begins]), begins
+        emitted, at = text if span.encode is None else span.encode(text), len(text)
+    elif span.beginning is not None and (begins := span.beginning(found)) is not None:
+        emitted, at = text[:begins] if span.encode is None else span.encode(text[:begins]), begins
     elif calls is None or calls.strict:
-        return None  # strict reading goes on at once behind what it refuses
+        return None  # strict parsing continues at once after what it rejects
     else:
         try:
-            said, at, ended = body.read(text, 0, False)
+            emitted, at, ended = span.read(text, 0, False)
         except Malformed:
-            return None  # the reading finds the same, and says so
+            return None  # the generator raises the same
         if ended:
             return None
-    scan, kind = stretch.scan, stretch.kind
+    scan, kind = pending.scan, pending.kind
     start = scan.offset
     scan.offset = start + at
     if at < len(text):
@@ -40,21 +46,21 @@ def pass_over(stretch: PendingSpan, text: str, found: re.Match[str] | None) -> l
     else:
         scan.text = ""
     if kind is not None:
-        return [kind(said, start)] if said else []
+        return [kind(emitted, start)] if emitted else []
     scan.kept.append(text)
-    if stretch.fragments is not None:
-        stretch.fragments.append(said)
+    if pending.fragments is not None:
+        pending.fragments.append(emitted)
         return []
-    return [ToolCallArguments(calls.index, said)] if said and calls.emitting else []  # type: ignore[union-attr]  # it has them
+    return [ToolCallArguments(calls.index, emitted)] if emitted and calls.emitting else []  # type: ignore[union-attr]  # it has them
 
 
-def pass_over_joined(stretch: PendingSpan, text: str) -> list[Event] | None:
-    """As `pass_over`, of a chunk before which the end of the last one is still held, or which is read ahead."""
-    outer = stretch.outer
-    if outer and outer[0].offset + len(text) >= stretch.end:
+def pass_over_joined(pending: PendingSpan, text: str) -> list[Event] | None:
+    """As `pass_over`, for a chunk in a lookahead, or if the end of the previous chunk is still held."""
+    outer = pending.outer
+    if outer and outer[0].offset + len(text) >= pending.end:
         return None
-    joined = stretch.scan.text + text
-    events = pass_over(stretch, joined, stretch.body.may_end(joined))
+    joined = pending.scan.text + text
+    events = pass_over(pending, joined, pending.span.may_end(joined))
     if events is not None:
         for scan in outer:
             scan.offset += len(text)

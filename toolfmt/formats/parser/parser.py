@@ -1,8 +1,8 @@
-"""A parser: one answer of a model, fed in pieces, told as events.
+"""The parser: one output of a model, fed in chunks and emitted as events.
 
-`feed` passes a chunk over where it lies plainly inside what is being read, and wakes the reading where not; what the
-text means is the driver's (`driver.py`). `feed` and `finish` never raise on what a model wrote; `feed` after `finish`
-is misuse.
+`feed` handles a chunk that lies inside the current text itself, and otherwise resumes the driver (`driver.py`), which
+decides what the text means. `feed` and `finish` never raise because of the text; `feed` after `finish` is a
+programming error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolfmt.formats.parser.fast_path import pass_over, pass_over_joined
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.formats.parser.snapshot import copy_of
 from toolfmt.formats.registry import resolved
-from toolfmt.formats.scanner.scanner import Literals, literals
+from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.messages.events import Event, ToolCallArguments
 from toolfmt.messages.tools import tool_schemas
 
@@ -24,7 +24,7 @@ _AFTER_FINISH = "feed() after finish(): a parser reads one output; create a new 
 
 
 def _stop_strings(given: Iterable[str]) -> Literals | None:
-    """What an answer ends at; an empty string ends none."""
+    """Return the stop strings as literals; empty strings are ignored."""
     if isinstance(given, str):
         raise TypeError("stop must be a collection of strings, not a single string")
     strings = tuple(given)
@@ -54,7 +54,7 @@ class Parser:
 
     _finished = False
     _unstopped = ""
-    """The end of what was fed, which may be the beginning of a stop string."""
+    """The end of the text, if it may be the beginning of a stop string."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Parser:
         self._answer = Answer(self.format, schemas, prefix=begun, strict=strict, verbatim=reasoning == "text")
 
     def _answer_prefix(self, prefix: str) -> str:
-        """What of the answer the prompt holds already."""
+        """Return the beginning of the output that is in the prompt."""
         known = self.format
         return answer_prefix(prefix, known.markers.of_answers, known.headers, known.reasoning_read)
 
@@ -96,49 +96,49 @@ class Parser:
             text, ended = self._before_stop(text, self._stop)
             if ended:
                 return self._end_with(text)
-        stretch = self._answer.waiting
-        if stretch is None or not text:
+        pending = self._answer.waiting
+        if pending is None or not text:
             return self._read(text)
-        scan, body, said = stretch.scan, stretch.body, text
+        scan, span, emitted = pending.scan, pending.span, text
         try:
-            if scan.text or stretch.outer:
-                events = pass_over_joined(stretch, text)
+            if scan.text or pending.outer:
+                events = pass_over_joined(pending, text)
                 return self._read(text) if events is None else events
-            sign = body.sign
-            found = None if sign and sign not in text and text[-1] not in body.before else body.may_end(text)
+            trigger = span.trigger
+            found = None if trigger and trigger not in text and text[-1] not in span.before else span.may_end(text)
             if found is not None:
-                events = pass_over(stretch, text, found)
+                events = pass_over(pending, text, found)
                 return self._read(text) if events is None else events
-            encode = body.encode
+            encode = span.encode
             if encode is not None:
-                said = encode(text)
+                emitted = encode(text)
         except TypeError:
             self._check(text)
             raise
-        # What follows is `pass_over` for a chunk that lies plainly inside: all that runs for most of them.
+        # From here on this is `pass_over` for a chunk that cannot end the span, which most chunks are.
         start = scan.offset
         scan.offset = start + len(text)
-        kind = stretch.kind
+        kind = pending.kind
         if kind is not None:
-            return [kind(text, start)]
+            return [kind(emitted, start)]
         scan.kept.append(text)
-        if stretch.fragments is not None:
-            stretch.fragments.append(said)
+        if pending.fragments is not None:
+            pending.fragments.append(emitted)
             return []
-        calls = stretch.calls
-        return [ToolCallArguments(calls.index, said)] if calls.emitting else []  # type: ignore[union-attr]  # it has them
+        calls = pending.calls
+        return [ToolCallArguments(calls.index, emitted)] if calls.emitting else []  # type: ignore[union-attr]  # it has them
 
     def _read(self, text: str) -> list[Event]:
-        """Wake the reading with a chunk."""
+        """Resume the driver with a chunk."""
         answer = self._answer
         if answer.scan.closed or not isinstance(text, str):
             self._check(text)
-            return []  # a stop string has ended the answer
+            return []  # a stop string has ended the output
         answer.scan.append(text)
         return answer.go_on()
 
     def _end_with(self, text: str) -> list[Event]:
-        """As `feed`, of the last text before a stop string."""
+        """Feed the last text before a stop string."""
         self._stop = None
         events = self.feed(text)
         self._answer.scan.closed = True
@@ -168,9 +168,9 @@ class Parser:
         return self._answer.go_on()
 
     def _before_stop(self, text: str, stop: Literals) -> tuple[str, bool]:
-        """What may be read of an answer that ends at a stop string, and whether it ends there.
+        """Return the text that can be parsed, and whether a stop string ends the output there.
 
-        A stop string that is a marker of the format (a call's closer) is read as that.
+        A stop string that is a marker of the format, such as the end marker of a call, is parsed too.
         """
         if not self._unstopped and stop.may_end(text) is None:
             return text, False

@@ -12,7 +12,8 @@ import sys
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 
 _MOST_LOOKED_AT = 16
 """Calls in a block that is never closed, or that its closer cuts, are looked at so often; each costs as much as the

@@ -10,7 +10,8 @@ import re
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import read_name
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan, literals
+from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan
 
 MOST_REJECTED = 400
 """A call that went wrong is rejected up to its closer if that begins within so many characters and before a blank line;

@@ -17,7 +17,7 @@ MAX_LOOKAHEAD = 400
 """Maximum number of characters that are held back before it is certain what they are."""
 
 _FIRST = 8
-"""Number of characters that are parsed first. It doubles each time, so that going back costs about as much as needed."""
+"""Number of characters that are parsed first. It doubles each time, so that going back costs about what is needed."""
 
 
 class LookaheadExceeded(Exception):

@@ -1,9 +1,9 @@
-"""The scanner: text that arrives in pieces, read as if it were whole.
+"""The scanner: parse text that arrives in chunks as if it were there as a whole.
 
-Engines call its verbs with `yield from`. A verb answers only when more input cannot change the answer; until then it
-yields, and the driver resumes it with more text. No verb tells where a chunk ended, so no engine can depend on it. What
-has been read is dropped, unless `keep` asked for it; the text still held is what is not yet decided: a marker, a tag or
-a name, the blanks or the characters behind a quote that show whether the string ends there.
+The primitives are generators, called with `yield from`. A primitive returns only when more input cannot change its
+result; until then it yields, and the driver resumes it with more text. No primitive shows where a chunk ended, so no
+engine can depend on it. Text that has been read is dropped, unless `keep` asked for it. The text that is still held is
+undecided: a marker, a tag or a name, or what follows a quote and shows whether the string ends there.
 """
 
 from __future__ import annotations
@@ -12,28 +12,27 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
+from toolfmt.formats.scanner.literals import Literals, MayEnd, literals
 from toolfmt.messages.events import Content, Reasoning, RejectionReason
 from toolfmt.messages.rejections import named, one_of
 
 Answer = TypeVar("Answer")
-MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
 Reading: TypeAlias = Generator["PendingSpan | None", None, Answer]
-"""A reading in progress: yields where it needs more text, with the stretch that it waits in, if it is one that streams;
-returns its answer."""
+"""A generator that parses: it yields when it needs more text, with the span that it waits in, if the text streams."""
 
 SPACE = re.compile(r"[ \t\r\n]*")
 BLANK_LINES = ("\n\n", "\n\r\n")
 LONGEST_WORD = 256
-"""No name or tag of a call, and no key but JSON's, is longer than so many characters; none goes over a line's end."""
+"""Maximum number of characters of a name, of a tag, and of a key outside of JSON. None contains a line break."""
 
 _BACK = 64
+"""Number of characters before a position that `Scan.before` returns."""
 
 
 class Malformed(Exception):
-    """What stands here is no call, or goes on as none can; a reason other than the general one may be given.
+    """The text is not a call, or continues as no call can.
 
     Attributes:
         reason: Why the call is rejected, if it is one.
@@ -47,127 +46,22 @@ class Malformed(Exception):
 
 
 class NoCall(Malformed):
-    """What stands here is something else, however much it looks like a call: the definition of a tool."""
+    """The text is something else, however similar to a call: the definition of a tool."""
 
 
 class Incomplete(Exception):
-    """The answer ended where a call needed more: `expected` is a phrase for what."""
+    """The output ended before the call was complete. `expected` is a phrase for what was missing."""
 
     def __init__(self, expected: str = "") -> None:
         super().__init__(expected)
         self.expected = expected
 
 
-class Literals:
-    """A set of literal strings to look for, with an eye on one that begins at the end of the text.
-
-    The open pattern is a trie in which every node also matches at the end of the text, so one search answers both
-    "here is one" and "here one may be beginning".
-    """
-
-    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "literals", "longest", "may_end", "sign")
-
-    def __init__(self, literals: tuple[str, ...]) -> None:
-        self.literals = frozenset(literals)
-        self.first = frozenset(literal[0] for literal in literals)
-        self.longest = max(map(len, literals), default=0)
-        self._extendable = {
-            short: any(long != short and long.startswith(short) for long in self.literals) for short in self.literals
-        }
-        """Each literal, and whether it may also be the beginning of another."""
-        self.sign, self.before = _sign(self.literals)
-        """A character that every literal begins with, or has behind one of those before it: where a text lacks it and
-        does not end in one of those, `may_end` need not be asked. Empty where there is none."""
-
-    _closed: re.Pattern[str]
-    _open: re.Pattern[str]
-    may_end: MayEnd
-    """Where the first of the literals stands in a text, or may be beginning at its end."""
-
-    def __getattr__(self, name: str) -> Any:
-        """A pattern when it is first asked for: most formats are looked through without ever searching for all of
-        their literals, and to compile them takes most of the time of a first parser."""
-        if name == "_closed":
-            longest_first = sorted(self.literals, key=lambda literal: (-len(literal), literal))
-            self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        elif name == "_open":
-            self._open = re.compile(_trie(self.literals))
-        elif name == "may_end":
-            self.may_end = self._open.search
-        else:
-            raise AttributeError(name)
-        return object.__getattribute__(self, name)
-
-    def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
-        """Where the first literal stands, and which; an empty one where the end of the text may begin one."""
-        found = (self._closed if closed else self._open).search(text, at)
-        if found is None:
-            return None
-        literal = found.group()
-        if not closed and found.end() == len(text) and self._extendable.get(literal, True):
-            literal = ""  # not all of it is there, or it may be the beginning of a longer one
-        return found.start(), literal
-
-    def beginning(self, found: re.Match[str]) -> int | None:
-        """Where what was suspected begins, if it is no more than what may be the beginning of a literal."""
-        whole = found.end() < len(found.string) or found.group() in self.literals
-        return None if whole else found.start()
-
-    def match(self, text: str, at: int, closed: bool) -> str | None:
-        """The literal that stands at this very place; an empty one where the end of the text may begin one."""
-        found = (self._closed if closed else self._open).match(text, at)
-        if found is None:
-            return None
-        if not closed and found.end() == len(text) and self._extendable.get(found.group(), True):
-            return ""
-        return found.group()
-
-
-@lru_cache(maxsize=2048)
-def literals(*literals: str) -> Literals:
-    """The `Literals` of these literals, compiled once. For literals of formats, not for what a model wrote."""
-    return Literals(literals)
-
-
-def _sign(literals: frozenset[str]) -> tuple[str, str]:
-    signs = {sign for literal in literals for sign in literal[:2]}
-    for sign in sorted(signs, key=lambda sign: (-sum(literal[0] == sign for literal in literals), sign)):
-        if all(sign in literal[:2] for literal in literals):
-            return sign, "".join(sorted({literal[0] for literal in literals} - {sign}))
-    return "", ""
-
-
-_DEEPEST = 48
-"""A trie goes no deeper: every node is a group in another, and the compiler of expressions gives up at some hundred."""
-
-
-def _trie(literals: frozenset[str]) -> str:
-    tree: dict[str, Any] = {}
-    for literal in literals:
-        node = tree
-        for character in literal[:_DEEPEST]:
-            node = node.setdefault(character, {})
-        node[literal[_DEEPEST:]] = {}
-
-    def pattern(node: dict[str, Any], depth: int = 0) -> str:
-        if depth == _DEEPEST:  # the rests of long literals; what may still become one waits a little longer
-            rests = sorted((key for key in node if key), key=len, reverse=True)
-            waiting = [rf"[\s\S]{{0,{len(rests[0]) - 1}}}\Z"] if rests else []
-            branches = [*map(re.escape, rests[:1]), *waiting, *map(re.escape, rests[1:])]
-        else:
-            branches = [re.escape(key) + pattern(child, depth + 1) for key, child in sorted(node.items()) if key]
-        if "" in node:
-            branches.append("")
-        elif depth and depth < _DEEPEST:
-            branches.append(r"\Z")
-        return branches[0] if len(branches) == 1 else "(?:" + "|".join(branches) + ")"
-
-    return pattern(tree) if tree else r"(?!)"
-
-
 def gradual(*steps: str) -> re.Pattern[str]:
-    """A pattern for `Scan.begins`, of regular expressions that follow each other: it may end with the text behind each
-    of them, and is whole behind the last."""
+    """Return a pattern for `Scan.begins`, from regular expressions in sequence.
+
+    It also matches if the text ends after one of them. The group `whole` matches only after the last.
+    """
     *before, last = steps
     return re.compile("".join(rf"{step}(?:\Z|" for step in before) + f"(?P<whole>{last})" + ")" * len(before))
 
@@ -176,63 +70,63 @@ _QUOTED_WORD = re.compile(r'\Z|"(?:\Z|([\w.:/$@+-]{1,64})(?:\Z|(")))')
 
 
 class Span(Protocol):
-    """A stretch of text that is passed on while it arrives: the inside of a string, a raw value, content."""
+    """Text that is emitted while it arrives: the inside of a string, a raw value, content."""
 
     may_end: MayEnd
-    """The first place in a text that may be the end of the stretch, or is doubtful; None where it has none."""
+    """Finds the first position in a text that may end the span or needs `read`; None if there is none."""
     encode: Callable[[str], str] | None
-    """What such a text stands for; None where it stands for itself."""
-    sign: str
-    """A character without which a text lies plainly inside if it does not end in one of `before`; empty where there is
-    none."""
+    """What text inside the span is emitted as; None if it is emitted unchanged."""
+    trigger: str
+    """A character that every end of the span starts with, after at most one of `before`. A text without it that does
+    not end with one of those is inside the span. Empty if there is no such character."""
     before: str
     beginning: Callable[[re.Match[str]], int | None] | None
-    """Where such a place begins, if it may only become the end of the stretch; None where it is more. Nothing stands
-    here where every such place has to be read."""
+    """Where a match of `may_end` starts, if it can only be the beginning of the end; None if it is more than that. The
+    attribute is None if every match needs `read`."""
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
-        """What stands from `at` on, up to where it is certain; where that is; and whether the stretch ended there."""
+        """Return the certain text from `at` on as it is emitted, where it ends, and whether the span ends there."""
 
 
 class OpenCall(Protocol):
-    """The call whose arguments a stretch is part of."""
+    """The call that a span of arguments belongs to."""
 
     index: int
     emitting: bool
-    """Whether its arguments are emitted: it is not rejected."""
+    """Whether its arguments are emitted, that is, it is not rejected."""
     strict: bool
 
 
 @dataclass(slots=True)
 class PendingSpan:
-    """What a reading waits in, as data: the fast path passes over a chunk that does not end it."""
+    """The span in which a generator waits, as data for the fast path."""
 
     scan: Scan
-    body: Span
+    span: Span
     kind: type[Content] | type[Reasoning] | None = None
-    """What the text is said as; None for arguments."""
+    """The event that the text is emitted as; None for arguments."""
     calls: OpenCall | None = None
-    """Whose open call the arguments are; of some that are gathered that is not known."""
+    """The call that the arguments belong to; None if they are buffered."""
     fragments: list[str] | None = None
-    """Where arguments go that are not said yet; None where they are said as the open call's."""
+    """The buffer for arguments; None if they are emitted at once."""
     outer: tuple[Scan, ...] = ()
-    """The scanners whose text is read ahead in `scan`, the driver's own first."""
+    """In a lookahead, the scanners that the text also belongs to, the driver's first."""
     end: int = sys.maxsize
-    """Up to where they may be read ahead."""
+    """In a lookahead, the offset at which it gives up."""
 
 
 class Receiver(Protocol):
-    """Who is told a stretch of arguments."""
+    """Receives the text of a span."""
 
     def arguments(self, fragment: str) -> None:
-        """More of it."""
+        """Take the next piece."""
 
-    def pending_span(self, body: Span) -> PendingSpan | None:
-        """The stretch in which a reading of this body waits; None where it has to see every chunk."""
+    def pending_span(self, span: Span) -> PendingSpan | None:
+        """Return the span as the fast path needs it; None if the generator has to see every chunk."""
 
 
 class Scan:
-    """The text fed so far and not yet read, and the verbs that read it."""
+    """The text that was fed and not read yet, and the primitives that read it."""
 
     __slots__ = ("_mark", "at", "closed", "cut", "kept", "offset", "scanned", "text")
 
@@ -242,10 +136,9 @@ class Scan:
         self.offset = offset
         self.closed = closed
         self.cut = False
-        """Whether the runtime stopped the model there, so that what lacks its closer at the end is not whole."""
+        """Whether the runtime stopped the model there. Then a call without end marker is incomplete."""
         self.scanned = 0
-        """Characters handed to the verbs so far, counted anew for each piece: a test holds it to a multiple of what
-        was fed."""
+        """Number of characters examined so far, repetitions included. A test limits it to a multiple of the input."""
         self.kept: list[str] = []
         self._mark: int | None = None
 
@@ -271,11 +164,11 @@ class Scan:
         return self.offset + self.at
 
     def keep(self, position: int) -> None:
-        """From here on remember what is read, from `position` (at or after the last compacted place)."""
+        """Keep what is read from `position` on, which must not be compacted yet."""
         self._mark, self.kept = position, []
 
     def forget_before(self, position: int) -> None:
-        """Of what is kept, only what was read from `position` on is still needed."""
+        """Drop what is kept from before `position`."""
         if self._mark is None or position <= self._mark:
             return
         dropped = 0
@@ -288,8 +181,7 @@ class Scan:
             self._mark = position
 
     def before(self, text: str, at: int) -> str:
-        """What stands before a place in the text that is being read, a few words of it at most; for a body,
-        which is handed only what has just arrived."""
+        """Return up to `_BACK` characters before an index of `text`, which may be all that a span was given."""
         found = text[max(at - _BACK, 0) : at]
         for piece in reversed(self.kept):
             if len(found) >= _BACK:
@@ -299,11 +191,11 @@ class Scan:
 
     @property
     def mark(self) -> int | None:
-        """From where on what is read is kept; None where it is not."""
+        """The offset from which on the text is kept; None if it is not kept."""
         return self._mark
 
     def adopt(self, other: Scan) -> None:
-        """Stand where another stands, whose text has been read again."""
+        """Take over the state of another scanner of the same text."""
         self.text, self.at, self.offset = other.text, other.at, other.offset
         self.closed, self.cut = other.closed, other.cut
         self._mark, self.kept = other._mark, other.kept[:]
@@ -312,15 +204,15 @@ class Scan:
         self._mark, self.kept = None, []
 
     def kept_between(self, begin: int, end: int) -> str:
-        """What was read from one position to another, both at or after the mark."""
+        """Return the text between two offsets, both at or after the mark."""
         assert self._mark is not None
         kept = "".join(self.kept) + self.text[max(self._mark - self.offset, 0) : self.at]
         return kept[begin - self._mark : end - self._mark]
 
     def read_between(self, begin: int, end: int) -> str:
-        """As `kept_between`; costs as much as the way back is long, where that costs what all that is kept does."""
+        """Return the text between two offsets. Costs as much as the distance back to `begin`, not as all kept text."""
         if self._mark is not None and begin - self._mark < self.offset - begin:
-            read = self.kept_between(begin, end)  # most of what is kept: its pieces need not be gone through
+            read = self.kept_between(begin, end)  # most of what is kept
         else:
             first, start = self._piece(begin)
             read = "".join((*self.kept[first:], self.text[: self.at]))[begin - start : end - start]
@@ -328,7 +220,7 @@ class Scan:
         return read
 
     def _piece(self, position: int) -> tuple[int, int]:
-        """Which of the pieces that are kept holds a place, or begins behind it, and where it begins."""
+        """Return the index of the kept piece that contains an offset or starts after it, and where it starts."""
         kept, first, start = self.kept, len(self.kept), self.offset
         while start > position:
             first -= 1
@@ -336,7 +228,7 @@ class Scan:
         return first, start
 
     def rewind(self, position: int) -> None:
-        """Go back to a place that is still held or kept; costs as much as the way back is long."""
+        """Go back to an offset whose text is still held or kept. Costs as much as the distance."""
         if position < self.offset:
             first, start = (0, position) if position == self._mark else self._piece(position)
             text = "".join((*self.kept[first:], self.text))
@@ -348,10 +240,10 @@ class Scan:
             self.scanned += back
         self.at = position - self.offset
 
-    # --- the verbs
+    # --- the primitives
 
     def peek(self) -> Reading[str]:
-        """The next character, unread; empty at the end of the answer."""
+        """Return the next character without reading it; empty at the end of the output."""
         while self.at >= len(self.text):
             if self.closed:
                 return ""
@@ -359,7 +251,7 @@ class Scan:
         return self.text[self.at]
 
     def need(self, expected: str) -> Reading[str]:
-        """The next character, unread; the end of the answer makes the call incomplete."""
+        """Return the next character without reading it. Raises `Incomplete` at the end of the output."""
         while self.at >= len(self.text):
             if self.closed:
                 raise Incomplete(expected)
@@ -367,8 +259,10 @@ class Scan:
         return self.text[self.at]
 
     def begins(self, pattern: re.Pattern[str], *, again: bool = False) -> Reading[re.Match[str] | None]:
-        """The match of a short pattern here, unread. The pattern has a group `whole` at its end, and matches without it
-        where the text ends within it: then more is waited for, but not where the text is read `again`."""
+        """Return the match of a short pattern of `gradual` without reading it; None if there is none.
+
+        It waits while the text may still become a match, but not if the text is parsed `again`.
+        """
         while True:
             found = pattern.match(self.text, self.at)
             if found is None or found["whole"] is not None:
@@ -378,8 +272,7 @@ class Scan:
             yield None
 
     def quoted_word(self) -> Reading[str]:
-        """A name or a key as they most often stand in JSON, read with its quotes: one look tells. Else an empty string,
-        and nothing is read."""
+        """Read a plain name or key in double quotes, the most frequent form. Otherwise return "" and read nothing."""
         while True:
             found = _QUOTED_WORD.match(self.text, self.at)
             if found is None:
@@ -392,11 +285,11 @@ class Scan:
             yield None
 
     def skip(self, count: int = 1) -> None:
-        """Read characters that `peek` or `literal` has shown to be there."""
+        """Skip characters that are known to be there."""
         self.at += count
 
     def take_while(self, pattern: re.Pattern[str], most: int = sys.maxsize) -> Reading[str]:
-        """The longest run that a pattern of the form `[…]*` matches here, but no more than so many characters."""
+        """Read the longest run of a pattern of the form `[…]*`, at most `most` characters."""
         parts: list[str] = []
         while True:
             text, at = self.text, self.at
@@ -412,7 +305,7 @@ class Scan:
             yield None
 
     def word(self, pattern: re.Pattern[str], most: int = LONGEST_WORD) -> Reading[str]:
-        """As `take_while`, for a name or a key: malformed where the run is longer than that."""
+        """Read a name or a key like `take_while`. Raises `Malformed` if it is longer than `most`."""
         parts: list[str] = []
         while True:
             text, at = self.text, self.at
@@ -431,13 +324,13 @@ class Scan:
             yield None
 
     def spaces(self) -> Reading[str]:
-        """The blanks, tabs and line ends that stand here."""
+        """Read whitespace."""
         if self.text[self.at] not in " \t\r\n" if self.at < len(self.text) else self.closed:
             return ""
         return (yield from self.take_while(SPACE))
 
     def skip_spaces(self) -> Iterable[PendingSpan | None]:
-        """As `spaces`, for callers that do not need them: costs next to nothing where none stand."""
+        """Skip whitespace. It costs almost nothing if there is none."""
         text, at = self.text, self.at
         if at == len(text):
             return self.take_while(SPACE)
@@ -450,7 +343,7 @@ class Scan:
         return ()
 
     def literal(self, wanted: Literals) -> Reading[str]:
-        """The literal that stands here, read; or an empty string, and nothing is read."""
+        """Read one of the literals. If there is none, return "" and read nothing."""
         while True:
             text, at = self.text, self.at
             if at < len(text):
@@ -470,8 +363,10 @@ class Scan:
             yield None
 
     def expect(self, *wanted: str, also: str = "", key: str | None = None) -> Reading[str]:
-        """One of the literals, read; anything else is malformed. `also` is another one that would be valid here, and
-        `key` the key that they follow: what was expected names both."""
+        """Read one of the literals. Raises `Malformed` for anything else.
+
+        `expected` of the error also names `also`, which would be valid too, and `key`, after which they stand.
+        """
         found = yield from self.literal(literals(*wanted))
         if not found:
             expected = one_of(filter(None, (*wanted, also)))
@@ -483,7 +378,7 @@ class Scan:
         return found
 
     def until(self, wanted: Literals) -> Reading[tuple[str, str]]:
-        """The text before the first of the literals, and that literal, both read; no literal at the answer's end."""
+        """Read up to the first of the literals. Return the text before it, and it; "" at the end of the output."""
         parts: list[str] = []
         while True:
             found = wanted.search(self.text, self.at, self.closed)
@@ -498,8 +393,10 @@ class Scan:
             yield None
 
     def find_near(self, wanted: Literals, most: int) -> Reading[str]:
-        """The first of the literals that begins within so many characters, read with what stands before it; or an empty
-        string, and nothing is read. What is read must be kept."""
+        """Read up to the first of the literals that starts within `most` characters, and return it.
+
+        If there is none, return "" and read nothing. The text must be kept.
+        """
         begin = self.position
         while True:
             last = begin + most - self.offset
@@ -519,9 +416,11 @@ class Scan:
             yield None
 
     def within(self, wanted: Literals, most: int = LONGEST_WORD, closer: str = "") -> Reading[tuple[str, str]]:
-        """As `until`, for a name, a key or a tag: malformed as soon as the text before the literal is longer than that,
-        or goes over a line's end; incomplete where the answer ends before it. Of the literals, `closer` is the one that
-        the format writes there."""
+        """Read a name, a key or a tag like `until`. `closer` is the literal that the format writes there.
+
+        Raises `Malformed` if the text before the literal is longer than `most` or contains a line break, and
+        `Incomplete` if the output ends before it.
+        """
         while True:
             found = wanted.search(self.text, self.at, self.closed)
             end = len(self.text) if found is None else found[0]
@@ -536,15 +435,15 @@ class Scan:
                 raise Incomplete(one_of((closer,) if closer else sorted(wanted.literals)))
             yield None
 
-    def stream(self, body: Span, receiver: Receiver) -> Reading[bool]:
-        """Pass a stretch on while it arrives. True at its end, False where the answer ended first."""
+    def stream(self, span: Span, receiver: Receiver) -> Reading[bool]:
+        """Emit a span while it arrives. Return True at its end, False if the output ended first."""
         while True:
             begin = self.at
-            said, self.at, ended = body.read(self.text, begin, self.closed)
+            said, self.at, ended = span.read(self.text, begin, self.closed)
             if said:
                 receiver.arguments(said)
             if begin < self.at < len(self.text) and not ended:
                 continue
             if ended or self.closed:
                 return ended
-            yield receiver.pending_span(body)
+            yield receiver.pending_span(span)

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Protocol
 
-from toolfmt.formats.scanner.scanner import Literals, Malformed, MayEnd, literals
+from toolfmt.formats.scanner.literals import Literals, MayEnd, literals
+from toolfmt.formats.scanner.scanner import Malformed
 from toolfmt.messages.rejections import end_marker
 
 
@@ -49,13 +50,13 @@ def quoted(text: str) -> str:
 class Plain:
     """Text up to the first of some literals, as it is; `found` tells which literal ended it."""
 
-    __slots__ = ("before", "beginning", "encode", "found", "literals", "may_end", "sign")
+    __slots__ = ("before", "beginning", "encode", "found", "literals", "may_end", "trigger")
 
     def __init__(self, literals: Literals) -> None:
         self.literals = literals
         self.beginning: Callable[[re.Match[str]], int | None] | None = literals.beginning
         self.may_end = literals.may_end
-        self.sign, self.before = literals.sign, literals.before
+        self.trigger, self.before = literals.trigger, literals.before
         self.encode: Callable[[str], str] | None = None
         self.found = ""
 
@@ -146,12 +147,12 @@ _JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 class JsonString:
     """The inside of a JSON string after its opening quote, as it is; what JSON forbids is escaped and noted."""
 
-    __slots__ = ("_notes", "before", "beginning", "encode", "may_end", "sign")
+    __slots__ = ("_notes", "before", "beginning", "encode", "may_end", "trigger")
 
     def __init__(self, notes: ToleranceRecorder) -> None:
         self._notes = notes
         self.may_end: MayEnd = _JSON_SPECIAL.search
-        self.sign = self.before = ""
+        self.trigger = self.before = ""
         self.beginning: Callable[[re.Match[str]], int | None] | None = None
         self.encode: Callable[[str], str] | None = None
 
@@ -208,7 +209,7 @@ class CodeString:
     where another string begins shows that this one has lost its closing quote: where it ended nobody knows.
     """
 
-    __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "before", "beginning", "encode", "may_end", "sign")
+    __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "before", "beginning", "encode", "may_end", "trigger")
 
     def __init__(self, quote: str, notes: ToleranceRecorder) -> None:
         self._quote = quote
@@ -216,7 +217,7 @@ class CodeString:
         self._notes = notes
         self._unescaped = False
         self.may_end: MayEnd = _CODE_SPECIAL[quote[0]].search
-        self.sign = self.before = ""
+        self.trigger = self.before = ""
         self.beginning: Callable[[re.Match[str]], int | None] | None = None
         self.encode: Callable[[str], str] | None = None if quote[0] == '"' else _double_quotes_escaped
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from toolfmt.formats.scanner.scanner import MayEnd
+from toolfmt.formats.scanner.literals import MayEnd
 
 DEEPEST = 256
 """Maximum nesting of a value. Python's own JSON reader fails at a depth of about a thousand."""
@@ -59,8 +59,8 @@ class CleanJson:
         "final",
         "keys",
         "may_end",
-        "sign",
         "state",
+        "trigger",
     )
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class CleanJson:
         self._after_opening = False
         """Whether the last token opened a list or an object, which may then close at once."""
         self.may_end: MayEnd = _ANYWHERE
-        self.sign = self.before = ""
+        self.trigger = self.before = ""
         self.beginning: Callable[[re.Match[str]], int | None] | None = None
         self.encode: Callable[[str], str] | None = None
 

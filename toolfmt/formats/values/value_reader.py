@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol, TypeAlias
 
+from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
-from toolfmt.formats.scanner.scanner import Incomplete, Literals, Malformed, PendingSpan, Reading, Scan, Span, literals
+from toolfmt.formats.scanner.scanner import Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.scanner.spans import (
     ArgumentString,
     CodeString,
