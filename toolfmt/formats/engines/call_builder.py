@@ -28,12 +28,12 @@ from toolfmt.messages.rejections import MAX_EXPECTED, rejection_message
 from toolfmt.messages.tools import parameter_order
 
 MOST_UNDECLARED = 400
-"""A call of a tool that nobody declared is text if its arguments are longer than so many characters: prose, or a file
-that the user shall rather see than lose. One that ends before is rejected."""
+"""Maximum number of characters of the arguments of an undeclared tool for the call to be rejected. A longer one becomes
+content: it is prose, or a file that the user should see and not lose."""
 
 
 class Undeclared(Exception):
-    """What was read as a call of an undeclared tool goes on for too long."""
+    """What looked like a call of an undeclared tool is too long for one."""
 
 
 Until = Literal["end", "call", "name"]
@@ -56,26 +56,25 @@ class Refusal(NamedTuple):
 
 
 class CallBuilder:
-    """The calls of one answer, in the order in which they appear."""
+    """The calls of one output, in the order of the text."""
 
     streams = True
-    # What is the same for every answer until a call begins stands here: a short call notices what one costs to make.
-    _noted = ""
-    """How every call of the frame is read generously."""
+    # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
+    _tolerance_of_each = ""
+    """A tolerance that every call of the frame has; empty if there is none."""
     _frame = 0
     _inside: int | None = None
     _opener = ""
     _head: str | None = None
-    """What opened the frame, up to its first call, once a second call has begun; a copy begins with it."""
+    """The text from the start of the frame to its first call, once a second call has begun. A copy parses it again."""
     committed_before = False
     addressed = ""
-    """Whom the message is for that holds the calls, where the family says so in its header."""
+    """The recipient in the header of the message that contains the calls, if the format has one."""
     framed_until = -1
-    """Where a frame of calls ended behind which the same text may stand again."""
-    _begin = _unsaid = 0
+    """The end of a frame after which the model may repeat the same text; -1 if there is none."""
+    _begin = _unemitted = 0
     readable_from = 0
-    """Where the last call of the frame begins that can be read without those before it; behind it others may stand
-    beside it (`begin_dependent`)."""
+    """The start of the last call of the frame that can be parsed without those before it (see `begin_dependent`)."""
     _open = _announced = emitting = _complete = _continued = False
     _name = ""
     name_at = -1
@@ -93,7 +92,7 @@ class CallBuilder:
         ends: Collection[str] = (),
     ) -> None:
         self._ends = ends
-        """What the end of a cut answer may be the beginning of."""
+        """The end markers that may be cut at the end of the output."""
         self.events: list[Event] = []
         self.committed = False
         self._scan = scan
@@ -108,32 +107,32 @@ class CallBuilder:
     # --- for engines
 
     def begin(self) -> None:
-        """Another call of the same frame begins here; the one before it is told as ended."""
+        """Begin another call of the same frame here, which ends the previous one."""
         self.begin_at(self._scan.position)
 
     def inside(self) -> None:
-        """What opens the frame, behind its opener, has been read: the first call begins here."""
+        """Note that the first call of the frame begins here, after what follows the frame's start marker."""
         if self._inside is None:
             self._inside = self._scan.position
 
     def commit(self) -> None:
-        """From here on this is a call: what goes wrong is rejected, no longer content."""
+        """From here on this is certainly a call: an error rejects it, and it no longer becomes content."""
         self.committed = True
 
     def abandon_as_content(self) -> NoReturn:
-        """What was read as a call goes on for too long without its name: it is content after all."""
+        """Stop parsing: this is too long for a call whose name is not known, so it is content."""
         raise Undeclared
 
     def start(self, name: str, id: str | None = None) -> None:
-        """The call's name is known, whole."""
+        """Start the call: its complete name is known."""
         self.commit()
-        meant = self.meant(name)
-        if self.addressed and self.meant(self.addressed) != meant:
+        resolved = self.resolve_name(name)
+        if self.addressed and self.resolve_name(self.addressed) != resolved:
             self.record_tolerance("other_recipient")
-        if meant != name and not self.strict:
+        if resolved != name and not self.strict:
             self.record_tolerance("repaired_name")
-            name = meant
-        self._name = meant
+            name = resolved
+        self._name = resolved
         if not name:
             self.mark_rejected("missing_tool_name", "the name of a tool", self._name_begins)
         elif self._schemas is not None and name not in self._schemas:
@@ -144,24 +143,24 @@ class CallBuilder:
 
     @property
     def _name_begins(self) -> int:
-        """Where the name of the open call begins, or what has been read of the call ends."""
+        """The start of the open call's name; if it is not known, the current position."""
         return self.name_at if self.name_at >= self._begin else self._scan.position
 
     def arguments(self, fragment: str) -> None:
-        """More of the arguments' JSON text."""
+        """Add JSON text to the arguments."""
         if self.emitting:
             self._fragments.append(fragment)
         elif self.counts_length:
-            self._unsaid += len(fragment)
-            if self._unsaid > MOST_UNDECLARED:
+            self._unemitted += len(fragment)
+            if self._unemitted > MOST_UNDECLARED:
                 raise Undeclared
 
     def end(self) -> None:
-        """The call is complete; its frame may still follow."""
+        """Note that the call is complete. The end of its frame may still follow."""
         self._complete = True
 
     def record_tolerance(self, name: str) -> None:
-        """Something was read generously; strict reading goes on to the call's end and rejects it."""
+        """Note that a tolerance was applied. Strict parsing continues to the end of the call and rejects it."""
         if self._scan.cut and name.startswith("missing_"):
             self.need_end()
         if self.strict:
@@ -169,7 +168,7 @@ class CallBuilder:
         self._tolerated[name] = None
 
     def need_end(self) -> None:
-        """What ends the call does not stand here. Where the runtime stopped the model here, the call is not whole."""
+        """Note that the end marker is missing here. The call is incomplete if the runtime stopped the model here."""
         scan = self._scan
         if scan.cut and scan.closed:
             rest = scan.text[scan.at :].strip()
@@ -177,17 +176,17 @@ class CallBuilder:
                 self.mark_rejected("incomplete_output", "the end marker of the call", scan.offset + len(scan.text))
 
     def before(self, text: str, at: int) -> str:
-        """What stands right before a place in the text that a body was given, a few words of it at most."""
+        """Return a few words before an index of `text`; see `Scan.before`."""
         return self._scan.before(text, at)
 
-    def noted(self, name: str) -> bool:
-        """Whether this call has been read generously in this way."""
+    def has_tolerance(self, name: str) -> bool:
+        """Whether this tolerance was applied to the call."""
         return name in self._tolerated
 
     def mark_rejected(
         self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = ""
     ) -> None:
-        """The call will be rejected, for the first reason given, but goes on to where it ends.
+        """Reject the call at its end. If this is called more than once, the first reason counts.
 
         Args:
             reason: Why.
@@ -201,31 +200,34 @@ class CallBuilder:
             self._refusal = Refusal(reason, at, expected[:MAX_EXPECTED], problem)
             self.emitting = False
 
-    def stream(self, body: Span) -> Reading[None]:
-        """Pass a stretch of the arguments on while it arrives."""
-        if not (yield from self._scan.stream(body, self)):
+    def stream(self, span: Span) -> Reading[None]:
+        """Emit a span of the arguments while it arrives. Raises `Incomplete` if the output ends in it."""
+        if not (yield from self._scan.stream(span, self)):
             raise Incomplete("the end of the string")
 
-    def pending_span(self, body: Span) -> PendingSpan | None:
-        """What the driver may pass over while the stretch arrives; None where what arrives is counted."""
-        return None if self.counts_length else self._stretch(body)
+    def pending_span(self, span: Span) -> PendingSpan | None:
+        """Return the span for the fast path; None if the length of the text is counted."""
+        return None if self.counts_length else self._pending(span)
 
     @property
     def has_emitted(self) -> bool:
-        """Whether anything was said of the open call, or of those before it that it cannot be read without."""
+        """Whether an event of the open call, or of calls that it depends on, was emitted."""
         return self._announced or self._begin != self.readable_from
 
     @property
     def counts_length(self) -> bool:
-        """Whether the length of the open call decides if it is one: its tool is undeclared."""
+        """Whether the length of the open call decides if it is a call: its tool is undeclared."""
         return self._refusal is not None and self._refusal.reason == "undeclared_tool"
 
-    def _stretch(self, body: Span) -> PendingSpan:
-        return PendingSpan(self._scan, body, calls=self)
+    def _pending(self, span: Span) -> PendingSpan:
+        return PendingSpan(self._scan, span, calls=self)
 
     def types(self, *path: str) -> Types:
-        """The JSON Schema types the tool declares for a parameter, or for a part of it: the keys that lead there, an
-        empty one for the items of a list. None where it declares none."""
+        """Return the JSON Schema types that the tool declares for a parameter or part of it; None if there are none.
+
+        Args:
+            path: The name of the parameter and the keys that lead to the part; an empty key stands for list items.
+        """
         if self._schemas is None:
             return None
         key = (self._name, *path)
@@ -238,16 +240,16 @@ class CallBuilder:
         """Whether tools were given."""
         return self._schemas is not None
 
-    def names(self, word: str) -> bool:
+    def is_declared(self, word: str) -> bool:
         """Whether a tool of exactly this name is declared."""
         return self._schemas is not None and word in self._schemas
 
     def is_known(self, name: str) -> bool | None:
-        """Whether a tool of this name is declared, or one is meant by it; None where no tools were given."""
-        return None if self._schemas is None else self.meant(name) in self._schemas
+        """Whether the name is that of a declared tool, or can be repaired to one; None if no tools were given."""
+        return None if self._schemas is None else self.resolve_name(name) in self._schemas
 
-    def meant(self, name: str) -> str:
-        """The declared tool that is meant by a name that is none; the name itself where that is not one tool."""
+    def resolve_name(self, name: str) -> str:
+        """Return the declared tool that a wrong name must mean. If that is not exactly one tool, return the name."""
         if self._schemas is None or not name or name in self._schemas:
             return name
         if self._likenesses is None:
@@ -255,18 +257,17 @@ class CallBuilder:
         return self._likenesses.meant(name)
 
     def declares(self, key: str, name: str | None = None) -> bool | None:
-        """Whether the tool that is called, or the one of this name, declares a parameter of this name; None where
-        nothing says which it has."""
-        properties = self._properties(self._name if name is None else self.meant(name))
+        """Whether the open call's tool, or the tool `name`, declares the parameter; None if its schema is unknown."""
+        properties = self._properties(self._name if name is None else self.resolve_name(name))
         return None if properties is None else key in properties
 
     def any_declares(self, key: str) -> bool | None:
-        """Whether any tool declares a parameter of this name; None where no tools were given."""
+        """Whether any tool declares a parameter of this name; None if no tools were given."""
         return None if self._schemas is None else any(self.declares(key, name) for name in self._schemas)
 
     @property
     def spaced_names(self) -> tuple[str, ...]:
-        """The names of declared tools that have a blank in them."""
+        """The names of declared tools that contain a space."""
         return tuple(name for name in self._schemas or () if " " in name)
 
     def dry_run(self, scan: Scan, until: Until = "end") -> DryRun:
@@ -274,14 +275,14 @@ class CallBuilder:
         return DryRun(scan, self._schemas, self.strict, until)
 
     def tolerate_each(self, name: str) -> None:
-        """Every call of this frame is read generously in this way; an empty name ends that."""
-        self._noted = name
+        """Apply a tolerance to every call of this frame; an empty name stops that."""
+        self._tolerance_of_each = name
         if name:
             self.record_tolerance(name)
 
     @property
     def parameters(self) -> tuple[str, ...] | None:
-        """The parameters that the called tool declares; None where nothing says which it has."""
+        """The parameters that the open call's tool declares; None if its schema is unknown."""
         properties = self._properties(self._name)
         return None if properties is None else tuple(map(str, properties))
 
@@ -292,22 +293,22 @@ class CallBuilder:
 
     @property
     def known(self) -> bool:
-        """Whether the tool called last is declared."""
+        """Whether the tool of the last call is declared."""
         return self.is_known(self._name) is True
 
     def text(self) -> str:
-        """The text of the open call so far."""
+        """Return the text of the open call so far."""
         return self._scan.kept_between(self._begin, self._scan.position)
 
     def accepts(self, keys: Collection[str]) -> bool:
-        """Whether these may be all arguments of the call: declared, and none missing that the tool requires."""
+        """Whether these may be all arguments of the call: all are declared, and no required one is missing."""
         schema = None if self._schemas is None else self._schemas.get(self._name)
         required = None if schema is None else schema.get("required")
         given = not isinstance(required, list) or all(key in keys for key in required)
         return given and all(self.declares(key) is not False for key in keys)
 
     def positional(self, position: int) -> str:
-        """The name of the parameter at a position, in the order of the tool's definition."""
+        """Return the name of the parameter at a position, in the order of the tool definition."""
         names = self._orders.get(self._name)
         if names is None:
             schema = {} if self._schemas is None else self._schemas.get(self._name, {})
@@ -320,18 +321,19 @@ class CallBuilder:
     # --- for the driver
 
     def begin_frame(self, position: int, opener: str) -> None:
-        """A frame of calls, which begins with this opener; its first call begins there too."""
+        """Begin a frame of calls with this start marker, and its first call."""
         self._frame, self._inside, self._opener, self._head = position, None, opener, None
         self.readable_from = position
         self.begin_dependent(position)
 
     def begin_dependent(self, position: int) -> None:
-        """As `begin_at`, for a call that cannot be read without those before it in its frame, which is kept whole."""
+        """Begin a call that cannot be parsed without those before it in its frame. The text of the frame stays kept."""
         if self._open:
             self._finish(position)
         self._begin_call(position)
 
     def begin_at(self, position: int) -> None:
+        """Begin another call of the frame at this offset, which ends the previous one."""
         if self._head is None and position > self._frame:
             self._head = self._opener
             if self._inside is not None:
@@ -344,46 +346,46 @@ class CallBuilder:
     def _begin_call(self, position: int) -> None:
         self.index += 1
         self._begin, self.committed_before = position, self.committed
-        self._unsaid = 0
+        self._unemitted = 0
         self._open = True
         self._announced = self.emitting = self._complete = False
         self._refusal = None
         self._tolerated = {}
-        if self._noted:
-            self.record_tolerance(self._noted)
+        if self._tolerance_of_each:
+            self.record_tolerance(self._tolerance_of_each)
         self._name = ""
 
     @property
     def begins(self) -> int:
-        """Where the open call begins."""
+        """The start of the open call."""
         return self._begin
 
     @property
     def head(self) -> str | None:
-        """What opens the frame of the open call; None where that is the first of its frame."""
+        """The text from the start of the frame to its first call; None while the first call is open."""
         return self._head
 
     @property
     def waiting_for(self) -> str:
-        """Which call the reading is inside of, as a sentence."""
+        """The open call, as a sentence."""
         if self._announced:
             return f"The arguments of call {self.index}, {self._name}."
         return f"Call {self.index}, whose name is not known yet."
 
     def copy(self, scan: Scan) -> CallBuilder:
-        """Calls of the same tools, over another scanner."""
+        """Return calls of the same tools for another scanner."""
         twin = CallBuilder(scan, self._schemas, self.strict, self._ends)
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
         twin.index = self.index - self._open
         return twin
 
     def adopt(self, other: CallBuilder) -> None:
-        """Stand where another stands, whose text has been read again."""
-        self._stand_where(other)
+        """Take over the state of another object that has parsed the same text."""
+        self._take_state(other)
         self.events[:] = [replace(event) for event in other.events]
 
-    def _stand_where(self, other: CallBuilder) -> None:
-        """All is as there but what is said, and where it is read."""
+    def _take_state(self, other: CallBuilder) -> None:
+        """Take over all but the events, the scanner and the fragments."""
         own = self.events, self._scan, self._fragments
         self.__dict__.clear()
         self.__dict__.update(other.__dict__)
@@ -391,40 +393,40 @@ class CallBuilder:
         self._tolerated = dict(other._tolerated)
 
     def accept(self, trial: Trial) -> None:
-        """What has been read ahead is what has been read: it is told."""
-        shift = self.index - trial.from_index  # a copy knows only now which call it is
+        """Take over the calls of a lookahead: their events are emitted."""
+        shift = self.index - trial.from_index  # in a copy, the index is known only now
         for event in trial.events:
             event.index += shift  # type: ignore[union-attr]  # of a call, all of them
         self.events.extend(trial.events)
-        self._stand_where(trial)
+        self._take_state(trial)
         self.index += shift
         self._fragments = trial._fragments
         for name in ("started", "ended", "keyed", "from_index"):
             del self.__dict__[name]
 
     def roll_back(self) -> None:
-        """What began was no call at all."""
+        """Undo `begin_frame`: the text is not a call."""
         self.index -= 1
         self._open = False
         self.committed = False
 
     def close(self) -> None:
-        """The frame has been read; what is not complete by now never will be."""
+        """End the frame. A call that is not complete is rejected."""
         if self._open and not self._complete:
             self.mark_rejected("malformed_syntax", "the end of the call")
         self._finish(self._scan.position)
         self.committed = False
 
     def reject(self, reason: RejectionReason, expected: str, at: int) -> None:
-        """The open call ends here, rejected: `expected` would have been valid at `at`."""
+        """End the open call here and reject it. `expected` would have been valid at `at`."""
         self._complete = False
         self.mark_rejected(reason, expected, at)
         self.close()
 
     def left_open(self, events: list[Event]) -> list[Event]:
-        """Of the events of a prefix those of the call that it leaves open, which is the first of the answer."""
+        """Return those events of a prefix that belong to the call that it leaves open: the first call of the output."""
         if self._complete:
-            self._open = False  # only its frame is still to come: it is the prompt's
+            self._open = False  # only the end of its frame follows: the call belongs to the prompt
         self.index = 0 if self._open else -1
         begun = [event for event in events if isinstance(event, (ToolCallStart, ToolCallArguments))]
         starts = [at for at, event in enumerate(begun) if isinstance(event, ToolCallStart)]
@@ -436,7 +438,7 @@ class CallBuilder:
         return list(begun[starts[-1] :])
 
     def flush(self) -> None:
-        """Say the arguments gathered since the last event as one."""
+        """Emit the arguments since the last event as one event."""
         if self._fragments:
             said = "".join(self._fragments)
             if said:
@@ -450,7 +452,7 @@ class CallBuilder:
         self._open = False
         continued, self._continued = self._continued, False
         if not continued and (position < 0 or (position == 0 and self._refusal is None)):
-            # It ended within the prefix, however late that became clear.
+            # It ended within the prefix, although that became clear only now.
             of_this = (ToolCallStart, ToolCallArguments)
             self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self.index)]
             self.index -= 1
@@ -498,10 +500,10 @@ class DryRun(CallBuilder):
             self.first = name
         if self._until != "end":
             raise Committed
-        self.committed, self._name = True, self.meant(name)
+        self.committed, self._name = True, self.resolve_name(name)
 
     def arguments(self, fragment: str) -> None:
-        """Not said."""
+        """Ignore them."""
 
     def abandon_as_content(self) -> NoReturn:
         raise Malformed(expected="the name of the tool")
@@ -509,39 +511,39 @@ class DryRun(CallBuilder):
     def mark_rejected(
         self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = ""
     ) -> None:
-        """Not said; what would be rejected as it stands is no less a call."""
+        """Ignore it: a call that would be rejected is a call."""
 
-    def pending_span(self, body: Span) -> PendingSpan | None:
-        """In none, so that the driver sees how far the reading has come."""
+    def pending_span(self, span: Span) -> PendingSpan | None:
+        """Return None, so that the driver sees how far the parsing has come."""
         return None
 
     def begin_at(self, position: int) -> None:
-        """Nothing is told, and nothing is forgotten: the driver goes back to the opener."""
+        """Emit and drop nothing: the driver goes back to the start marker."""
 
     def begin_dependent(self, position: int) -> None:
-        """Nothing is told."""
+        """Emit nothing."""
 
     def text(self) -> str:
-        """Not kept."""
+        """Return nothing: the text is not kept."""
         return ""
 
 
 class Trial(CallBuilder):
-    """Calls that are read ahead, in a part of the text, and told to nobody yet: `CallBuilder.accept` tells them."""
+    """Calls of a lookahead. They are not emitted until `CallBuilder.accept` takes them over."""
 
     streams = False
 
     def __init__(self, scan: Scan, calls: CallBuilder) -> None:
         self.events, self._scan, self._fragments = [], scan, []
-        self._stand_where(calls)
+        self._take_state(calls)
         self.committed = True
         self.from_index = calls.index
         self.started = self.ended = 0
         self.keyed = False
-        """Whether the last call that has started has had a key."""
+        """Whether the last call that started has a key."""
 
-    def _stretch(self, body: Span) -> PendingSpan:
-        return PendingSpan(self._scan, body, calls=self, fragments=self._fragments if self.emitting else [])
+    def _pending(self, span: Span) -> PendingSpan:
+        return PendingSpan(self._scan, span, calls=self, fragments=self._fragments if self.emitting else [])
 
     def start(self, name: str, id: str | None = None) -> None:
         super().start(name, id)
@@ -558,10 +560,10 @@ class Trial(CallBuilder):
 
     @property
     def among_calls(self) -> bool:
-        """Whether calls that may be declared have ended, and more of them, or the end of their list, was to come."""
+        """Whether calls of possibly declared tools have ended, and the text stopped before the end of their list."""
         return self.ended > 0 and self.is_known(self._name) is not False
 
     @property
     def attempted(self) -> bool:
-        """Whether the text stopped, or went wrong, among the arguments of a call that may be declared."""
+        """Whether the text ended or became malformed inside the arguments of a call of a possibly declared tool."""
         return self.started > self.ended and self.keyed and self.is_known(self._name) is not False

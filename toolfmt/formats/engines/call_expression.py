@@ -222,7 +222,7 @@ class CallExpression(Frame):
             calls.record_tolerance("missing_fence")
         closers = self.closers if opener else tuple(mark for mark in self.closers if not mark.startswith(_FENCE))
         closed = yield from close_frame(scan, calls, opener, *closers)
-        if not closed and calls.noted(UNESCAPED):
+        if not closed and calls.has_tolerance(UNESCAPED):
             raise Malformed(expected=end_marker(*closers))
         return _Ending(bool(closed and closers), bool(enclosed), bool(fence))
 
@@ -330,14 +330,14 @@ class CallExpression(Frame):
                 if at_end:
                     calls.record_tolerance("trailing_comma")
                 break
-            if calls.noted(UNESCAPED):
+            if calls.has_tolerance(UNESCAPED):
                 raise Malformed(expected=_ESCAPED)  # where its string ended was a guess; what follows may be part of it
             if frame.opened:
                 calls.begin()
             else:
                 calls.begin_dependent(scan.position)
         if end and not (yield from follows(scan, end)):
-            if calls.noted(UNESCAPED):
+            if calls.has_tolerance(UNESCAPED):
                 raise Malformed(expected=_ESCAPED)  # where the string ended was a guess, and it was wrong
             if not frame.opened and not (yield from self._line_ends(scan)):
                 raise Malformed(expected=one_of((end, *self._between_calls)))
@@ -473,7 +473,7 @@ class CallExpression(Frame):
                 yield from scan.skip_spaces()
                 yield from scan.expect(signs.pair_closer)
             position += 1
-        if calls.noted(UNESCAPED) and not calls.accepts(keys):
+        if calls.has_tolerance(UNESCAPED) and not calls.accepts(keys):
             raise Malformed(expected=_ESCAPED)  # where its string ended was a guess, and it swallowed an argument
         calls.arguments("}")
 

@@ -450,7 +450,7 @@ def _is_call(view: Scan, calls: CallBuilder, name: str) -> Reading[_Inner]:
     if not calls.is_known(name):
         return "same" if calls.is_known(inner) else ""
     declared = calls.declares(key, name), calls.declares(other, name)
-    if calls.meant(inner) == calls.meant(name):
+    if calls.resolve_name(inner) == calls.resolve_name(name):
         return "" if any(declared) else "same"
     return "other" if declared == (False, False) and calls.is_known(inner) else ""
 

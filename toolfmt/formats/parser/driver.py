@@ -1,8 +1,8 @@
-"""The driver: one answer of a model, read a stretch at a time and told as events.
+"""The driver: one output of a model, parsed and emitted as events.
 
-It owns what formats must not disagree on: content before, between and after calls, held-back partial openers, reasoning
-blocks, rejection and where reading goes on after it, the end of input. A format's engine reads one frame at a time and
-knows nothing of all that. `Parser` feeds it, and reads its state, which stands in its fields.
+It owns what formats must agree on: content before, between and after calls, held-back beginnings of start markers,
+reasoning blocks, rejection and where parsing continues after it, and the end of the input. The engine of a format
+parses one frame of calls at a time, and knows none of this. `Parser` feeds the driver; the state is in its fields.
 """
 
 from __future__ import annotations
@@ -26,28 +26,30 @@ _QUOTATION_ENDS = literals("`", *BLANK_LINES)
 _IN_LINE = re.compile(r"[ \t]*")
 
 
-class Answer:
-    """The reading of one answer in one format; all that it is in the midst of stands in its fields."""
+class Driver:
+    """Parses one output in one format."""
 
-    # What an answer begins with stands here, not in `__init__`: a short call notices what one costs to make.
+    # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
     fed = False
-    """Whether what is read is the model's, not the prompt's any more."""
-    state: Literal["answer", "content", "call", "reasoning", "again"] = "answer"
-    """What the reading is in: beside calls and blocks, content, a frame of calls, a block, or a block's opener."""
+    """Whether the text is the model's; before, it is the prefix, which is the prompt's."""
+    state: Literal["between", "content", "call", "reasoning", "again"] = "between"
+    """The current position: between calls, blocks and content (`between`), in content, in a frame of calls, in a
+    reasoning block, or after the start marker of a block (`again`)."""
     beside_call = False
-    behind_call = False
-    """Whether a call has ended here."""
+    """Whether whitespace here is next to a call or a marker, and not content."""
+    after_call = False
+    """Whether a call ended here, after which leftover markers are ignored."""
     within: int | None = None
-    """In a copy made within a frame behind its first call: where what it reads again begins, behind the opening."""
+    """In a copy made after the first call of a frame: where the open call begins, after the head of the frame."""
     closing = ""
-    """What closes the part for the user that is open."""
+    """The end marker of the part for the user, if one is open."""
     fence = ""
-    """What has opened the fence that the content stands in."""
+    """The start of the Markdown code fence that the content is in."""
     fence_line = False
-    """Whether it still stands in the fence's first line."""
+    """Whether the content is in the first line of the fence."""
     content_begins = 0
     text: Content | Reasoning | None = None
-    """The text event that is being told, and in `parts` its parts: they are joined once, however many they are."""
+    """The text event that is being emitted. Its pieces are in `parts`, which are joined once."""
     text_ends = 0
     block_closers: tuple[str, ...] = ()
 
@@ -60,10 +62,10 @@ class Answer:
         strict: bool,
         verbatim: bool,
     ) -> None:
-        """`prefix` is what the prompt already holds of the answer; `verbatim` leaves reasoning in the content."""
+        """`prefix` is the beginning of the output in the prompt; `verbatim` leaves reasoning in the content."""
         self.format, self.markers, self.verbatim = format, format.markers, verbatim
         self.continued: list[Event] = []
-        """What the prefix already holds of this answer: content and reasoning that the model did not write just now."""
+        """Content and reasoning of the output that the prefix contains."""
         self.scan = Scan(offset=-len(prefix))
         sign = format.engine.named
         self.sought = sought(self.markers, tuple(name + sign for name in schemas or ()) if sign else ())
@@ -73,13 +75,13 @@ class Answer:
         self.name_at_start = format.name_at_start != "never"
         self.reading: Iterator[PendingSpan | None] = self.read()
         self.waiting = next(self.reading)
-        """The stretch that the reading waits in; None where it has to see every chunk."""
+        """The span that the generator waits in; None if it has to see every chunk."""
         if prefix:
             self._begin_inside(prefix)
         self.fed = True
 
     def read(self) -> Reading[None]:
-        """The whole answer, a stretch at a time: reasoning, a call, or content up to the next call."""
+        """Parse the whole output: reasoning, a call, or content up to the next call, one after the other."""
         scan = self.scan
         yield None
         goes_on = True
@@ -88,22 +90,22 @@ class Answer:
         if self.state in ("reasoning", "again"):
             yield from self._block()
         while goes_on:
-            self.state = "answer"
+            self.state = "between"
             begin = scan.position
             scan.keep(begin)
             spaces = yield from scan.spaces()
             if scan.closed and scan.at == len(scan.text):
                 if not self.beside_call:
-                    self._say(Content, spaces, begin)
+                    self._emit(Content, spaces, begin)
                 return
-            if self.behind_call:
+            if self.after_call:
                 left = scan.text[scan.at : scan.at + 1] in self.markers.residue.first
-                self.behind_call = left and (yield from self._residue(scan.position))
-            if not self.behind_call:
+                self.after_call = left and (yield from self._leftover_markers(scan.position))
+            if not self.after_call:
                 goes_on = yield from self._what_begins(spaces, begin)
 
     def _what_begins(self, spaces: str, begin: int) -> Reading[bool]:
-        """What begins behind blanks, which have begun at `begin`. False at the end of the answer."""
+        """Parse what follows whitespace that began at `begin`. Return False at the end of the output."""
         scan, marks, here = self.scan, self.markers, self.scan.position
         opener = yield from scan.literal(self.sought.at_start)
         may_call = opener in self.sought.calls or (not opener and self.name_at_start)
@@ -111,7 +113,7 @@ class Answer:
             scan.release()
         if opener in marks.reasoning:
             if not self.beside_call and not marks.start_only_openers:
-                self._say(Content, spaces, begin)  # else a message begins, wherever its header stands
+                self._emit(Content, spaces, begin)  # otherwise a message begins, and its header may be anywhere
             self._mark(opener, here)
             self.state, self.block_closers, self.drafts.looked_at = "again", marks.reasoning[opener], 0
             yield from self._block()
@@ -124,8 +126,8 @@ class Answer:
         elif opener in marks.content_markers:
             self.beside_call, self.closing = True, marks.content_markers[opener]
         else:
-            self._say(Content, spaces, begin)
-            self._say(Content, opener, here)
+            self._emit(Content, spaces, begin)
+            self._emit(Content, opener, here)
             if self.sought.fences and opener in FENCES:
                 self.fence, self.fence_line = opener, True
             self.content_begins = scan.position
@@ -133,13 +135,13 @@ class Answer:
         return True
 
     def _is_ignored(self, marker: str, begin: int) -> bool:
-        """Whether a marker says nothing behind blanks that have begun there."""
+        """Whether a marker after whitespace from `begin` on is ignored."""
         if marker in self.markers.ignored_markers or (marker and marker == self.closing):
             return True
         return begin == 0 and marker in self.markers.ignored_at_start
 
-    def _residue(self, begin: int) -> Reading[bool]:
-        """Reads what a model has left behind its call, and says nothing; else nothing is read."""
+    def _leftover_markers(self, begin: int) -> Reading[bool]:
+        """Read leftover markers after a call, which are ignored. Return whether there are any; if not, read nothing."""
         scan = self.scan
         found = ""
         while True:
@@ -156,23 +158,23 @@ class Answer:
         return bool(opens)
 
     def _content_and_call(self) -> Reading[bool]:
-        """As `_content`; behind it stands a call or a marker that says nothing."""
+        """Parse content, and the call or ignored marker after it. Return False at the end of the output."""
         goes_on = yield from self._content()
         self.beside_call, self.name_at_start = True, False
         return goes_on
 
     def _block(self) -> Reading[None]:
-        """A reasoning block, behind its opener; text stands behind it, not a call."""
+        """Parse a reasoning block after its start marker. Whitespace after it belongs to the content."""
         if self.state == "again":
-            yield from self._opened_again()
+            yield from self._skip_repeated_starts()
         self.state = "reasoning"
         yield from self._reason(self.block_closers)
         self.beside_call = False
 
     def _content(self) -> Reading[bool]:
-        """Content up to the next call, and the call, or to a marker that says nothing. False at the end of the answer.
+        """Parse content up to a call or an ignored marker, and this too. Return False at the end of the output.
 
-        An opener right behind a backtick may be quoted.
+        A start marker directly after a backtick may be quoted.
         """
         marks, look = self.markers, self.sought
         while True:
@@ -192,7 +194,7 @@ class Answer:
             opener = look.opener_in.get(found, found)
             before = found.removesuffix(opener)
             here = self.scan.position - len(opener)
-            self._say(Content, before, here - len(before))
+            self._emit(Content, before, here - len(before))
             first = here - len(before) == self.content_begins or before.startswith("\n")
             in_line, self.fence_line = self.fence_line and found[0] != "\n", False
             if look.fences and opener in FENCES:
@@ -200,7 +202,7 @@ class Answer:
                     return True
                 if (yield from self._fence_ends(found, opener, in_line, first)) if self.fence else first:
                     self.fence, self.fence_line = "" if self.fence else opener, not self.fence
-                self._say(Content, opener, here)
+                self._emit(Content, opener, here)
                 continue
             if before.strip("\n") == "`" and (yield from self._quotation(before, opener, first)):
                 continue
@@ -209,11 +211,11 @@ class Answer:
                     return True
             elif (opener in look.calls and (yield from self._call(opener, here))) or opener in marks.ignored_markers:
                 return True
-            self._say(Content, opener, here)
+            self._emit(Content, opener, here)
 
     def _fence_ends(self, found: str, mark: str, in_line: bool, first: bool) -> Reading[bool]:
-        """Whether a mark, read with what stands before it, closes the fence: alone in its line, or in the line of its
-        opener, which was inline code then."""
+        """Whether a fence marker ends the fence: it is alone in its line, or in the line of the fence's start, which then
+        was inline code."""
         scan, behind = self.scan, self.scan.position
         if in_line or not first or not mark.startswith(self.fence):
             return in_line and mark[0] == self.fence[0]
@@ -225,9 +227,9 @@ class Answer:
         return ends
 
     def _quotation(self, before: str, opener: str, first: bool) -> Reading[bool]:
-        """Inline code that begins with an opener, read as content up to its backtick; else nothing is read.
+        """Emit inline code that begins with a start marker as content. Return whether it is that; if not, read nothing.
 
-        A whole call that stands so is quoted in the middle of a line, and meant at its beginning (`first`).
+        A complete call between backticks is a quotation in the middle of a line, but a call at its beginning (`first`).
         """
         scan = self.scan
         begin = scan.position
@@ -237,21 +239,21 @@ class Answer:
         if quoted:
             text = scan.kept_between(begin, scan.position)
             meant = first and opener in self.markers.calls
-            quoted = not (meant and (yield from self.drafts.stands(Scan(text[:-1], closed=True), opener)))
+            quoted = not (meant and (yield from self.drafts.is_frame(Scan(text[:-1], closed=True), opener)))
             if quoted:
-                self._say(Content, opener + text, begin - len(opener))
+                self._emit(Content, opener + text, begin - len(opener))
         if not quoted:
-            scan.rewind(begin - len(opener))  # the opener's text is still needed: a call keeps it
+            scan.rewind(begin - len(opener))  # a call keeps the text of its start marker
             scan.at += len(opener)
         scan.release()
         return quoted
 
     def _call(self, opener: str, begin: int) -> Reading[bool]:
-        """A frame of calls. False where none stands after all: everything behind the opener is unread again."""
+        """Parse a frame of calls. Return False if there is none; then all after the start marker stays unread."""
         scan, calls = self.scan, self.calls
         framed = opener in self.markers.framing
         outside, self.state = self.state, "call"
-        if outside != "answer":
+        if outside != "between":
             scan.keep(begin)
         calls.begin_frame(begin, opener if framed else "")
         if not framed:
@@ -274,8 +276,8 @@ class Answer:
         return found == "calls" or within is not None or back > behind_opener
 
     def _frame(self, opener: str, begin: int, first: bool) -> Reading[Literal["calls", "another", "nothing"]]:
-        """What stands in a frame from `begin` on: calls; one that went wrong, with another behind it; or none after
-        all, and they begin to be unread. Only behind the opener (`first`) a call may have been attempted."""
+        """Parse a frame from `begin` on. Return `calls`; `another` after a malformed call with another one after it; or
+        `nothing` if there are no calls. An attempt is possible only directly after the start marker (`first`)."""
         scan, calls = self.scan, self.calls
         try:
             yield from self.format.engine.read(scan, calls, opener)
@@ -291,7 +293,7 @@ class Answer:
             if scan.position > calls.begins:
                 calls.reject(wrong.reason, wrong.expected, stopped)
                 return "another" if another else "calls"
-            calls.roll_back()  # nothing was read: another opener that goes wrong where it stands would be met for ever
+            calls.roll_back()  # nothing was read: the same start marker would fail here forever
         except Undeclared:
             return "nothing"
         except Incomplete as cut:
@@ -300,7 +302,7 @@ class Answer:
                 return "nothing"
             calls.reject("incomplete_output", cut.expected, scan.position)
         else:
-            self.behind_call = True
+            self.after_call = True
         return "calls"
 
     # --- reasoning
@@ -314,7 +316,7 @@ class Answer:
         return Recovery(self.format, self.scan, self.calls)
 
     def _reason(self, closers: tuple[str, ...]) -> Reading[None]:
-        """A reasoning block up to its closer; or, if it is never closed, up to the call that ended it."""
+        """Parse a reasoning block up to its end marker, or up to the call that ends it."""
         scan, drafts = self.scan, self.drafts
         wanted = literals(*closers, *self.format.openers, *self.markers.messages)
         while True:
@@ -326,24 +328,24 @@ class Answer:
             scan.keep(here)
             draft, closed = found, ""
             if (yield from drafts.begins(found)):
-                if (yield from drafts.message_stands(here, found, closers)):
+                if (yield from drafts.is_message(here, found, closers)):
                     scan.rewind(here)
                     scan.release()
                     return
                 draft, closed = yield from drafts.draft(here, found, closers)
-                if closed and (yield from drafts.is_the_answer(draft[len(found) :], found)):
+                if closed and (yield from drafts.is_response(draft[len(found) :], found)):
                     draft, self.closing, closed = "", closed, ""
-                elif not closed and (yield from drafts.stands_unclosed(here, found)):
+                elif not closed and (yield from drafts.is_unclosed_response(here, found)):
                     draft = ""
             scan.rewind(here + len(draft) + len(closed))
             scan.release()
-            self._say(Reasoning, draft, here)
+            self._emit(Reasoning, draft, here)
             self._mark(closed, here + len(draft))
             if closed or not draft:
                 return
 
-    def _opened_again(self) -> Reading[None]:
-        """A block's opener that the model repeats, though the prompt or it itself has just written it, says nothing."""
+    def _skip_repeated_starts(self) -> Reading[None]:
+        """Skip start markers of a block that the model repeats directly after one."""
         scan = self.scan
         openers = literals(*self.markers.reasoning)
         while True:
@@ -354,14 +356,14 @@ class Answer:
             again = yield from scan.literal(openers)
             scan.release()
             if not again:
-                self._say(Reasoning, spaces, begin)
+                self._emit(Reasoning, spaces, begin)
                 return
             self._mark(again, here)
 
-    # --- saying
+    # --- emitting
 
     def _run(self, kind: type[Content] | type[Reasoning], body: Plain) -> Reading[str]:
-        """Text passed on while it arrives, up to a marker, which is returned; empty at the end of the answer."""
+        """Emit text while it arrives, up to a marker, and return the marker; "" at the end of the output."""
         scan = self.scan
         if self.verbatim:
             kind = Content
@@ -369,12 +371,12 @@ class Answer:
         while True:
             start = scan.position
             said, scan.at, ended = body.read(scan.text, scan.at, scan.closed)
-            self._say(kind, said, start)
+            self._emit(kind, said, start)
             if ended or scan.closed:
                 return body.found if ended else ""
-            yield waiting if scan.position >= 0 else None  # what a prefix held back is told apart by `_say`
+            yield waiting if scan.position >= 0 else None  # `_emit` handles text of the prefix that was held back
 
-    def _say(self, kind: type[Content] | type[Reasoning], text: str, start: int) -> None:
+    def _emit(self, kind: type[Content] | type[Reasoning], text: str, start: int) -> None:
         if self.verbatim:
             kind = Content
         if start < 0 and self.fed and text:  # held back from the prefix
@@ -393,18 +395,18 @@ class Answer:
         self.text_ends = start + len(text)
 
     def _mark(self, marker: str, start: int) -> None:
-        """A marker of a reasoning block, which says nothing; it stays in the content where the block does."""
+        """Drop a marker of a reasoning block. It stays in the content if the block does."""
         if self.verbatim:
-            self._say(Content, marker, start)
+            self._emit(Content, marker, start)
 
     def _join(self) -> None:
-        """The text event that is being told has all its parts."""
+        """Complete the text event."""
         if self.text is not None and len(self.parts) > 1:
             self.text.text = "".join(self.parts)
         self.text, self.parts = None, []
 
     def go_on(self) -> list[Event]:
-        """Read what can be read by now, and return what it says."""
+        """Parse what can be parsed by now, and return its events."""
         scan = self.scan
         self.waiting = next(self.reading, None)
         if scan.at:
@@ -420,11 +422,11 @@ class Answer:
         return said
 
     def _begin_inside(self, begun: str) -> None:
-        """Read what the prompt already holds of the answer: it is not told again, but for a call that is left open."""
+        """Parse the prefix. Its events are not emitted, except those of a call that it leaves open."""
         self.scan.append(begun)
         said = self.go_on()
         self.events.extend(self.calls.left_open(said))
-        self.tell_first()
+        self.emit_first()
         closers = {closer for _, closer in self.format.reasoning_read}
         self.continued = [
             event
@@ -435,29 +437,29 @@ class Answer:
     # --- for the parser and its copies
 
     def catch_up(self) -> None:
-        """Read what the fast path has left for the next piece; what that says is told with it."""
+        """Parse what the fast path left for the next chunk. The events are emitted with it."""
         scan = self.scan
-        if scan.mark is None and self.state == "answer" and not scan.closed:
-            self.waiting = next(self.reading, None)  # nothing was fed: the reading has not begun
+        if scan.mark is None and self.state == "between" and not scan.closed:
+            self.waiting = next(self.reading, None)  # nothing was fed yet
         if self.waiting is not None and scan.text:
             self.waiting = next(self.reading, None)
             scan.compact()
             self.calls.flush()
             self._join()
-            self.tell_first()
+            self.emit_first()
 
-    def tell_first(self) -> None:
-        """The fast path tells its own piece alone: what is still to be told keeps the next one from it."""
+    def emit_first(self) -> None:
+        """Keep the next chunk from the fast path if there are events to emit before it."""
         if self.events:
             self.waiting = None
 
     def waiting_for(self, unstopped: str) -> str:
-        """What the reading is inside of, as a sentence. `unstopped` is what may be the beginning of a stop string."""
+        """Return the current position as a sentence. `unstopped` is what may be the beginning of a stop string."""
         if self.scan.closed:
             return "The output has ended."
         if self.state == "call":
             return self.calls.waiting_for
-        if self.state == "answer":
+        if self.state == "between":
             return "Content, a call or a reasoning block may start here."
         if self.state != "content":
             return f"A reasoning block, up to {' or '.join(self.block_closers)}."

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Literal, NoReturn
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.parser.driver import Answer
+from toolfmt.formats.parser.driver import Driver
 from toolfmt.formats.parser.fast_path import pass_over, pass_over_joined
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.formats.parser.snapshot import copy_of
@@ -73,10 +73,10 @@ class Parser:
         self.format = resolved(format)
         schemas = None if tools is None else tool_schemas(tools)
         self._stop = _stop_strings(stop) if stop else None
-        begun = self._answer_prefix(prefix) if prefix else ""
-        self._answer = Answer(self.format, schemas, prefix=begun, strict=strict, verbatim=reasoning == "text")
+        begun = self._output_prefix(prefix) if prefix else ""
+        self._driver = Driver(self.format, schemas, prefix=begun, strict=strict, verbatim=reasoning == "text")
 
-    def _answer_prefix(self, prefix: str) -> str:
+    def _output_prefix(self, prefix: str) -> str:
         """Return the beginning of the output that is in the prompt."""
         known = self.format
         return answer_prefix(prefix, known.markers.of_answers, known.headers, known.reasoning_read)
@@ -96,7 +96,7 @@ class Parser:
             text, ended = self._before_stop(text, self._stop)
             if ended:
                 return self._end_with(text)
-        pending = self._answer.waiting
+        pending = self._driver.waiting
         if pending is None or not text:
             return self._read(text)
         scan, span, emitted = pending.scan, pending.span, text
@@ -130,19 +130,19 @@ class Parser:
 
     def _read(self, text: str) -> list[Event]:
         """Resume the driver with a chunk."""
-        answer = self._answer
-        if answer.scan.closed or not isinstance(text, str):
+        driver = self._driver
+        if driver.scan.closed or not isinstance(text, str):
             self._check(text)
             return []  # a stop string has ended the output
-        answer.scan.append(text)
-        return answer.go_on()
+        driver.scan.append(text)
+        return driver.go_on()
 
     def _end_with(self, text: str) -> list[Event]:
         """Feed the last text before a stop string."""
         self._stop = None
         events = self.feed(text)
-        self._answer.scan.closed = True
-        return events + self._answer.go_on()
+        self._driver.scan.closed = True
+        return events + self._driver.go_on()
 
     def _check(self, text: object) -> None:
         if self._finished:
@@ -157,7 +157,7 @@ class Parser:
             cut: The runtime stopped the model, for example at its token limit. An open call is then
                 `incomplete_output`, even if only its end marker is missing.
         """
-        scan = self._answer.scan
+        scan = self._driver.scan
         closed, self._finished = scan.closed, True
         if closed:
             return []
@@ -165,7 +165,7 @@ class Parser:
             scan.append(self._unstopped)
             self._unstopped = ""
         scan.closed, scan.cut = True, cut
-        return self._answer.go_on()
+        return self._driver.go_on()
 
     def _before_stop(self, text: str, stop: Literals) -> tuple[str, bool]:
         """Return the text that can be parsed, and whether a stop string ends the output there.
@@ -183,7 +183,7 @@ class Parser:
         """Return an independent parser in the same state. This costs at most the length of the open call."""
         twin = object.__new__(Parser)
         twin.__dict__.update(self.__dict__)
-        twin._answer = copy_of(self._answer)
+        twin._driver = copy_of(self._driver)
         return twin
 
     @property
@@ -192,7 +192,7 @@ class Parser:
 
         The end of the prefix may be the start of a marker. It appears here once the output shows what it is.
         """
-        return self._answer.continued
+        return self._driver.continued
 
     @property
     def ended(self) -> bool:
@@ -200,12 +200,12 @@ class Parser:
 
         After a stop string, `feed` returns no events.
         """
-        return self._answer.scan.closed
+        return self._driver.scan.closed
 
     @property
     def waiting_for(self) -> str:
         """What the parser is currently inside of, as a sentence."""
-        return self._answer.waiting_for(self._unstopped)
+        return self._driver.waiting_for(self._unstopped)
 
     __copy__ = copy
 
@@ -221,4 +221,4 @@ class Parser:
     @property
     def scanned_characters(self) -> int:
         """The number of characters examined so far, repetitions included: a small multiple of the input."""
-        return self._answer.scan.scanned + self._answer.scan.position
+        return self._driver.scan.scanned + self._driver.scan.position

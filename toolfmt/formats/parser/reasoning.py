@@ -1,8 +1,7 @@
-"""Calls that a model writes while it thinks: whether one is a draft, or the answer itself.
+"""Calls in reasoning blocks: whether a call is a draft, which is never executed, or the response itself.
 
-A draft never becomes a call. What stands in a block is a call where the block is never closed, where it is closed with
-nothing behind it, or where another message begins in it. All of that is read ahead and unread again; how often, and how
-far, is bounded.
+A call in a block counts if the block is never closed, if nothing follows the end of the block, or if another message
+begins in it. All of this is looked up in a lookahead; how often, and how far, is bounded.
 """
 
 from __future__ import annotations
@@ -16,28 +15,28 @@ from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 
 _MOST_LOOKED_AT = 16
-"""Calls in a block that is never closed, or that its closer cuts, are looked at so often; each costs as much as the
-answer is long."""
+"""Maximum number of lookaheads for calls in a block that is never closed, or that its end marker cuts. Each costs as
+much as the output is long."""
 _MAX_DRAFT_TAIL = 2000
-"""A closer of a block inside a draft's value is taken for the value's if the draft ends within so many characters; the
-answer waits for that."""
+"""An end marker of the block inside a draft belongs to a value of the draft, if the draft ends within so many
+characters. The output is held back for that."""
 _THINKS = re.compile(r"[\w\n]")
 
 
 class Drafts:
-    """What is known of the calls in the reasoning blocks of one answer."""
+    """What is known about the calls in the reasoning blocks of one output."""
 
     def __init__(self, format: ToolCallFormat, scan: Scan, calls: CallBuilder) -> None:
         self._format, self._scan, self._calls = format, scan, calls
         self.looked_at = 0
-        """So many calls of the open block were read through, which nothing closes."""
+        """Number of lookaheads for calls of the open block, which is never closed."""
         self._failed_lookaheads = 0
-        """So many calls that a block's closer cuts were read on behind it, and did not end there."""
+        """Number of lookaheads across an end marker of a block that found no end of the call."""
         self._unclosed_from = sys.maxsize
-        """From here on no block is closed, as the end of the answer has shown."""
+        """The offset from which on no block is closed, which the end of the output has shown."""
 
     def copy(self, scan: Scan, calls: CallBuilder) -> Drafts:
-        """The same, over another scanner."""
+        """Return the same for another scanner."""
         twin = Drafts(self._format, scan, calls)
         twin.looked_at, twin._failed_lookaheads, twin._unclosed_from = (
             self.looked_at,
@@ -47,7 +46,7 @@ class Drafts:
         return twin
 
     def begins(self, opener: str) -> Reading[bool]:
-        """Whether a call stands here, read no further than to know it."""
+        """Whether a call begins here. Reads no more than needed to know that."""
         begin = self._scan.position
         try:
             yield from self._format.engine.read(self._scan, self._calls.dry_run(self._scan, "call"), opener)
@@ -59,8 +58,8 @@ class Drafts:
             return False
         return True
 
-    def stands(self, scan: Scan, opener: str) -> Reading[bool | None]:
-        """Whether a whole frame of calls stands in a text, read to its end; None where the text ends within it."""
+    def is_frame(self, scan: Scan, opener: str) -> Reading[bool | None]:
+        """Whether `scan` has a whole frame of calls, which is read; None if the text ends inside it."""
         try:
             yield from self._format.engine.read(scan, self._calls.dry_run(scan), opener)
         except Incomplete:
@@ -70,10 +69,9 @@ class Drafts:
         return True
 
     def message_begins(self, opener: str, here: int) -> Reading[bool]:
-        """Whether an opener behind content, at `here`, opens reasoning, or another message with a call, and is unread
-        then.
+        """Whether a start marker in content, at `here`, starts reasoning or another message with a call.
 
-        Text follows at once where it opens reasoning.
+        It stays unread if so. Reasoning continues with text at once.
         """
         scan, begins = self._scan, True
         behind = scan.position
@@ -91,42 +89,43 @@ class Drafts:
         scan.release()
         return begins
 
-    def message_stands(self, here: int, opener: str, closers: tuple[str, ...]) -> Reading[bool]:
-        """Whether another message with a call begins in the block, at `here`: nothing else follows it."""
+    def is_message(self, here: int, opener: str, closers: tuple[str, ...]) -> Reading[bool]:
+        """Whether another message with a call begins in the block at `here`. Nothing else may follow it."""
         if opener not in self._format.markers.messages:
             return False
         scan = self._scan
         scan.rewind(here + len(opener))
-        stands = yield from self._not_far(self.stands(scan, opener), here + _MAX_DRAFT_TAIL)
+        stands = yield from self._not_far(self.is_frame(scan, opener), here + _MAX_DRAFT_TAIL)
         if stands:
             yield from scan.skip_spaces()
             if not (yield from scan.literal(literals(*closers))):
                 return (yield from scan.peek()) in ("", "<")
         return stands is None and scan.position <= here + _MAX_DRAFT_TAIL
 
-    def is_the_answer(self, draft: str, opener: str) -> Reading[bool]:
-        """Whether the drafts of a block, which has just been closed, are the answer: calls, and nothing behind them."""
+    def is_response(self, draft: str, opener: str) -> Reading[bool]:
+        """Whether the drafts of a block that has just ended are the response: they are calls, and nothing follows."""
         scan = self._scan
         while True:
             yield from scan.skip_spaces()
             if not (yield from scan.literal(self._format.markers.saying_nothing)):
                 break
         if (yield from scan.peek()) or self._scan.cut:
-            return False  # or the runtime stopped the model before its answer began
-        return bool((yield from self.stands(Scan(draft, closed=True), opener)))
+            return False  # the runtime may have stopped the model before its response
+        return bool((yield from self.is_frame(Scan(draft, closed=True), opener)))
 
-    def stands_unclosed(self, here: int, opener: str) -> Reading[bool]:
-        """Whether the call at `here`, in a block that is never closed, is one: the model has answered."""
+    def is_unclosed_response(self, here: int, opener: str) -> Reading[bool]:
+        """Whether the call at `here`, in a block that is never closed, is the response."""
         if self._scan.cut or self.looked_at == _MOST_LOOKED_AT:
-            return False  # or the runtime stopped it in the midst of its thoughts
+            return False  # the runtime may have stopped the model while it was reasoning
         self.looked_at += 1
         self._scan.rewind(here + len(opener))
-        return (yield from self.stands(self._scan, opener)) is not False
+        return (yield from self.is_frame(self._scan, opener)) is not False
 
     def draft(self, here: int, opener: str, closers: tuple[str, ...]) -> Reading[tuple[str, str]]:
-        """The text from an opener to the closer of the block, and that closer; empty where there is none.
+        """Return the text from a start marker to the end marker of the block, and that end marker; "" if there is none.
 
-        A closer inside a value is the value's: the call goes on behind it and ends, without another opener on the way.
+        An end marker inside a value belongs to the value: the call continues after it and ends, without another start
+        marker in between.
         """
         scan = self._scan
         scan.rewind(here + len(opener))
@@ -141,10 +140,10 @@ class Drafts:
             if (
                 begin == here + len(opener)
                 and self._failed_lookaheads < _MOST_LOOKED_AT
-                and (yield from self.stands(Scan(before, closed=True), opener)) is None
+                and (yield from self.is_frame(Scan(before, closed=True), opener)) is None
             ):
                 scan.rewind(begin)
-                stands = yield from self._not_far(self.stands(scan, opener), after + _MAX_DRAFT_TAIL)
+                stands = yield from self._not_far(self.is_frame(scan, opener), after + _MAX_DRAFT_TAIL)
                 if stands and after < scan.position <= after + _MAX_DRAFT_TAIL:
                     rest = scan.kept_between(after, scan.position)
                     if not any(other in rest for other in self._format.openers):
@@ -156,13 +155,13 @@ class Drafts:
         return opener, ""
 
     def _not_far(self, reading: Reading[bool | None], end: int) -> Reading[bool | None]:
-        """What a reading answers, given up where it has read on to `end` without one."""
+        """Return what `reading` returns; None if it reads on to `end` without a result."""
         while self._scan.position <= end:
             try:
                 next(reading)
             except StopIteration as done:
-                stands: bool | None = done.value
-                return stands
+                result: bool | None = done.value
+                return result
             if self._scan.position <= end:
                 yield None
         return None

@@ -1,6 +1,6 @@
-"""Where reading goes on after a call that went wrong, and whether what went wrong was meant as one.
+"""Recovery after a malformed call: where parsing continues, and whether the text was an attempt at a call.
 
-The driver asks, with everything from the call's opener on kept. All of it looks ahead over a bounded stretch.
+The driver asks, and keeps all text from the start marker of the call on. Every lookahead is bounded.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan
 
 MOST_REJECTED = 400
-"""A call that went wrong is rejected up to its closer if that begins within so many characters and before a blank line;
-else to where it went wrong, and what follows is the answer's text."""
+"""A malformed call is rejected up to its end marker, if that begins within so many characters and before a blank line.
+Otherwise it is rejected up to the error, and what follows is content."""
 _MOST_ATTEMPTED = 200
-"""What stands behind an opener shows within so many characters that a call was meant; else the opener is text."""
+"""Number of characters after a start marker that may show an attempt at a call. Otherwise the marker is content."""
 _LINE_END = literals("\n")
 _BEGINS_CALL = re.compile(r"[\w{\[\"'<]")
 _TAG_ENDS = re.compile(r"[\"'>\]]*")
@@ -25,22 +25,23 @@ _NAMES = re.compile(r"[\w$@][\w.:/$@+-]*")
 
 
 class Recovery:
-    """Recovers from what went wrong in the answers of one format."""
+    """Recovers from malformed calls of one format."""
 
     def __init__(self, format: ToolCallFormat, scan: Scan, calls: CallBuilder) -> None:
         self._format, self._scan, self._calls = format, scan, calls
         self._markers = format.markers
 
     def attempted(self, begin: int) -> Reading[bool]:
-        """Whether what stands from here on, behind an opener, was meant as a call, though it is none.
+        """Whether the text from `begin` on, after a start marker, is an attempt at a call, although it is malformed.
 
-        It was where a declared name comes first, or where a call's opener, or a closer with a declared name before it,
-        comes soon. Prose that names the opener goes on with a blank or a sign behind it, or with words behind the name.
+        It is one if a declared name comes first, or if the start marker of a call, or an end marker after a declared
+        name, follows soon. Prose that mentions the start marker continues with a space or punctuation after it, or with
+        words after the name.
         """
         scan, calls, marks = self._scan, self._calls, self._markers
         if not calls.declared:
             return False
-        wrong = scan.position
+        error = scan.position
         scan.rewind(begin)
         spaces = yield from scan.spaces()
         if (yield from scan.literal(marks.one_call)):
@@ -54,7 +55,7 @@ class Recovery:
             name = ""
         if any(blank in spaces for blank in BLANK_LINES):
             pass
-        elif not spaces.strip("\r\n") and calls.names(name.rstrip(":.,")):
+        elif not spaces.strip("\r\n") and calls.is_declared(name.rstrip(":.,")):
             yield from scan.take_while(_TAG_ENDS)
             rest = yield from scan.spaces()
             prose = rest.strip("\r\n") and name[-1:] != ":" and (yield from scan.peek()).isalpha()
@@ -64,32 +65,33 @@ class Recovery:
             found = yield from scan.find_near(marks.of_calls, _MOST_ATTEMPTED)
             text = scan.kept_between(here, scan.position)
             attempted = found in marks.inner.openers or (
-                found not in ("", *BLANK_LINES, *self._format.openers) and any(map(calls.names, _NAMES.findall(text)))
+                found not in ("", *BLANK_LINES, *self._format.openers)
+                and any(map(calls.is_declared, _NAMES.findall(text)))
             )
-        scan.rewind(wrong)
+        scan.rewind(error)
         return attempted
 
     def resume(self, attempted: bool) -> Reading[bool]:
-        """Where reading goes on after a call that went wrong: behind its closer, if that comes soon and before another
-        frame; else where it went wrong, or at the end of the line where all of it was no more than an attempt.
+        """Go to where parsing continues after a malformed call. Return whether another call of the frame begins there.
 
-        True where another call of the same frame stands there.
+        That is after its end marker, if this follows soon and before another frame. Otherwise it is where the error is,
+        or, for an attempt, the end of the line.
         """
         scan, inner = self._scan, self._markers.inner
-        wrong = scan.position
+        error = scan.position
         found = yield from scan.find_near(self._markers.resuming, MOST_REJECTED)
         if attempted and found in ("", *BLANK_LINES, *self._format.openers):
-            scan.rewind(wrong)
+            scan.rewind(error)
             found = yield from scan.find_near(_LINE_END, MOST_REJECTED)
             scan.rewind(scan.position - len(found))
             if found:
                 return False
         ended = scan.closed and len(scan.text) - scan.at <= MOST_REJECTED
         if not found and ended and (attempted or self._markers.start_only_openers):
-            scan.at = len(scan.text)  # the message ends with the answer
+            scan.at = len(scan.text)  # the message ends with the output
             return False
         if found in inner.closers:
-            return (yield from self._another_behind())
+            return (yield from self._another_follows())
         if found in self._markers.frame_closers:
             return False
         if found in inner.openers:
@@ -98,11 +100,11 @@ class Recovery:
         if found in self._markers.ignored_markers and self._markers.start_only_openers:
             scan.rewind(scan.position - len(found))  # the message ends here
         else:
-            scan.rewind(wrong)
+            scan.rewind(error)
         return False
 
-    def _another_behind(self) -> Reading[bool]:
-        """Whether another call of the frame stands behind the closer of one, unread; the frame's closer is read."""
+    def _another_follows(self) -> Reading[bool]:
+        """Whether another call of the frame follows the end marker of one. The end marker of the frame is read."""
         scan, inner, frame_closers = self._scan, self._markers.inner, self._markers.frame_closers
         behind = literals(*frame_closers, *inner.openers, *inner.skipped)
         while True:
