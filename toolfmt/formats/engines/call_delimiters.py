@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from toolfmt.formats.engines.frame import NAME
-from toolfmt.formats.values.value_reader import BetweenMarks, Notation, ending_at_first, without, without_signs
+from toolfmt.formats.values.value_reader import BetweenMarks, Notation, ending_at_first, without, without_characters
 
 _IN_NAMES = re.compile(r"[\w.:/$@+-]")
 _IN_VALUES = re.compile(r"[\w.+-]")
@@ -88,7 +88,7 @@ def call_signs(
         key_lead=key_lead.strip(),
         pair_closer=pair_closer.strip(),
         blank_bracket=opening[0] in _BLANKS,
-        notation=without_signs(spelt, {sign for sign in ends_value if not _IN_VALUES.fullmatch(sign)}, ends_key),
+        notation=without_characters(spelt, {sign for sign in ends_value if not _IN_VALUES.fullmatch(sign)}, ends_key),
         name=NAME if opening.strip() else without(NAME, {closing[0]}),
     )
 

@@ -1,7 +1,7 @@
-"""The nested tags engine: the parameter's name is the tag, objects are tags in tags, and lists are tags of items.
+"""The nested tags engine: a parameter's name is the tag, objects are tags in tags, and lists are tags of items.
 
-A sign that no text holds stands before every tag, so a value may hold any tag of another language. What a text means
-is told by the tool's schema, at every depth; without one a text is a JSON literal if it is one, else a string.
+Every tag follows a marker (`sign`) that no text contains, so a value may contain any other tags. The schema of the tool
+decides what a text means, at every depth. Without a schema, a text is a JSON literal if it is one, otherwise a string.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EMPTY = {"string": '""', "object": "{}", "array": "[]", "null": "null"}
 
 @dataclass
 class _Open:
-    """An element that has been opened: its tag, and what its members are told as."""
+    """An open element: its tag, the bracket that closes it in JSON, and its path in the arguments."""
 
     tag: str
     closer: str
@@ -43,10 +43,10 @@ class _Open:
 
 
 class _Leaf(Value):
-    """A text up to the closer of its tag; `parent` is the tag around it, `beside` tells the keys that may come next.
+    """A text up to the end tag of its element. `parent` is the tag around it; `beside` decides if a key may come next.
 
-    A string may quote tags with the sign. The closer of the tag around it ends it where the frame goes on behind that,
-    and so does the tag of the next argument: the text has lost its closer. Where no string is wanted every tag does.
+    A string may quote tags with their marker. The end tag of the parent ends it if the frame continues after that, and
+    so does the tag of the next argument: then the text has lost its end tag. If no string is allowed, every tag does.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class _Leaf(Value):
         super().__init__(scan, calls, literals(tags.sign), f"{tags.sign}</{tag}>")
         self.tags, self.tag, self.parent, self.beside, self.string = tags, tag, parent, beside, string
         self.quoted: list[str] = []
-        """The tags that stand open in the text."""
+        """The tags that are open in the text."""
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         scan, begin, here = self.scan, self.scan.position - len(stop), self.scan.position
@@ -70,7 +70,7 @@ class _Leaf(Value):
         if not opening:
             before = self._last(begin, 1)
             if not before or before not in "\"'`" or (yield from scan.peek()) != before:
-                self._wrong(begin)  # only between quotes the sign alone is text
+                self._wrong(begin)  # the marker alone is text only between quotes
             return "", stop
         try:
             tag, _ = yield from scan.within(literals(">"))
@@ -90,7 +90,7 @@ class _Leaf(Value):
         return "", stop
 
     def _ends_the_text(self, opening: str, tag: str) -> Reading[bool]:
-        """Whether a tag shows that the text has lost its closer; else it is quoted."""
+        """Whether a tag shows that the text has lost its end tag. Otherwise the tag is quoted."""
         begin = self.scan.position - len(opening) - len(tag) - 1
         if opening == "<":
             if not self.quoted and self.beside(tag):
@@ -121,17 +121,16 @@ class _Leaf(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class NestedTags(Frame):
-    """The sign before every tag. `opener` and `closer` hold the sign too.
+    """Calls as nested elements. `sign` is the marker before every tag; `opener` and `closer` contain it too.
 
-    `call_opener` and `name_closer` stand around the name of the tool, `call_closer` is the closing tag of a call; the
-    sign stands before the first and the last. Without `opener` a call has no frame but these.
+    `call_opener` and `name_closer` are around the name of the tool, and `call_closer` is the end tag of a call. The
+    marker `sign` is before the first and the last of these. Without `opener` these are the only markers of a call.
 
-    Raises `ValueError`, which names the parameter: without a sign no text could hold a tag, and a call is closed by a
-    tag.
+    Raises `ValueError`, which names the parameter: `sign` must not be empty, and a call must end with a tag.
     """
 
     item: ClassVar[str] = "item"
-    """The tag of a list's items."""
+    """The tag of list items."""
     sign: str
     call_opener: str = '<invoke name="'
     name_closer: str = '">'
@@ -158,7 +157,7 @@ class NestedTags(Frame):
 
     @property
     def frame_closers(self) -> tuple[str, ...]:
-        """What closes the frame around calls; nothing where there is none."""
+        """The end markers of the frame around calls; empty if there is no frame."""
         return super().closers if self.opener else ()
 
     @property
@@ -171,7 +170,7 @@ class NestedTags(Frame):
 
     @cached_property
     def call_tag(self) -> str:
-        """The tag that closes a call."""
+        """The name of the end tag of a call."""
         return self.call_closer[2:-1]
 
     @cached_property
@@ -202,14 +201,14 @@ class NestedTags(Frame):
         return raw_text(value, declared)
 
     def _plain(self, value: Mapping[str, Any]) -> bool:
-        """Whether every key can be a tag, and none is taken for the item of a list."""
+        """Whether every key can be a tag, and none could be a list item."""
         return all(map(self.names_a_tag, value))
 
     def names_a_tag(self, key: str) -> bool:
-        """Whether a key can be a tag, and is not taken for the item of a list."""
+        """Whether a key can be a tag, and could not be a list item."""
         return bool(key) and key != self.item and _TAG.fullmatch(key) is not None
 
-    # --- reading
+    # --- parsing
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         if not opener and self.opener:
@@ -222,7 +221,7 @@ class NestedTags(Frame):
             name, closed = yield from scan.within(self._name_ends, closer=self.name_closer)
             if closed != self.name_closer:
                 scan.rewind(scan.position - len(closed))
-                yield from scan.expect(self.name_closer)  # it stands there in part, or not at all
+                yield from scan.expect(self.name_closer)  # it is incomplete or missing
             calls.start(name)
             end = yield from self._members(scan, calls)
             calls.end()
@@ -239,9 +238,9 @@ class NestedTags(Frame):
             yield from close_frame(scan, calls, opener, *self.closers)
 
     def _members(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
-        """The arguments, up to the closing tag of the call; what is open is kept on a list.
+        """Parse the arguments up to the end tag of the call. The open elements are on a stack.
 
-        Returns what ended the call where that tag is missing, read: the closer of the frame, or the next call's opener.
+        If that tag is missing, return what ended the call: the end marker of the frame, or the next call's start tag.
         """
         begins, ends = self.sign + "<", self.sign + "</"
         calls.arguments("{")
@@ -299,7 +298,7 @@ class NestedTags(Frame):
         return ""
 
     def _inside(self, scan: Scan, types: Types) -> Reading[str]:
-        """The bracket of the list or object whose tags stand here, unread; empty where a text does."""
+        """Return the bracket of the list or object that starts here; "" for a text. Nothing is read."""
         if types is not None and not types & {"object", "array"}:
             return ""
         here = scan.position
@@ -313,11 +312,11 @@ class NestedTags(Frame):
         return "[" if listed or not _may_be("object", types) else "{"
 
     def _end_tag(self, tag: str) -> str:
-        """A phrase for the closing tag."""
+        """Return a phrase for the end tag, for an error."""
         return end_marker(f"{self.sign}</{tag}>")
 
     def _closes(self, scan: Scan, tag: str) -> Reading[bool]:
-        """Whether the closing tag stands here, read. Nothing is compiled for a tag, of which there may be thousands."""
+        """Read the end tag if it is here. No pattern is compiled, because there may be thousands of tags."""
         here = scan.position
         if (yield from scan.literal(literals(self.sign + "</"))):
             found = yield from scan.take_while(_TAG, len(tag) + 1)

@@ -1,10 +1,11 @@
-"""A raw value between tags: where it ends, and what in it is only quoted.
+"""A raw value between tags: where it ends, and which tags in it are only quoted.
 
-A closer counts where a token follows that may follow it; any other is part of the value, and so is a whole pair of tags
-that the value quotes. The structure of the frame ends a value too: where the opener of an argument stands that the tool
-declares and that was not given yet, or the end of the call with what comes behind it, the value has lost its closer.
-Where it is clear where the value ended this is noted as `missing_value_closer`; else the call goes wrong there, and
-the next one is read. No value holds another argument or another call unless both are closed inside it.
+An end marker counts if a token follows that may follow it. Any other is part of the value, and so is a complete pair of
+tags that the value quotes. The structure of the frame ends a value too: the start marker of an argument that the tool
+declares and that was not given yet, or the end of the call with what follows it. Then the value has lost its end
+marker. If it is clear where the value ended, the tolerance `missing_value_closer` is recorded. Otherwise the call is
+malformed there, and parsing continues with the next one. No value contains another argument or another call unless both
+are closed inside it.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ _ANY = re.compile(r"(?s:.*)")
 _DIGITS = re.compile(r"-?[0-9]*")
 _MOST_HELD = 400
 _MOST_QUOTED = 8
-"""Calls that stand open in one value. Each that is not quoted after all is read again, so their number bounds the
-cost."""
+"""Maximum number of calls that are open in one value. One that is not quoted after all is parsed again, so this number
+limits the cost."""
 _MARKER = 4
-"""An opener at least so long is a tag: what is left of a damaged one may be known."""
+"""Minimum length of a start marker that is a tag: only what is left of a damaged tag can be recognized."""
 _UNCLOSED = "unclosed_tag"
 _NAMED = ' name="'
 _OF_EACH_TYPE: tuple[Any, ...] = ("", 0, True, None, [], {})
@@ -44,7 +45,7 @@ _APART = ("", *" \t\r\n</-")
 
 @dataclass(frozen=True)
 class Tags:
-    """The tags of a family, as far as a raw value has to know them."""
+    """The tags of a format, as far as a raw value depends on them."""
 
     key_opener: str
     key_closer: str
@@ -57,43 +58,42 @@ class Tags:
     closers: tuple[str, ...]
     skipped: tuple[str, ...]
     lines: bool
-    """Whether the family writes tags on lines of their own."""
+    """Whether the format writes tags on lines of their own."""
     header: Header
-    """How a key stands in its tag."""
+    """How a key is written in its tag."""
     _stops: dict[Any, Literals] = field(default_factory=dict, compare=False, repr=False)
-    """What values stop at, by their closers and whether keys are declared: no more entries than the format has
-    closers."""
+    """What stops a value, by its end markers and by whether the keys are declared: a few entries per format."""
 
     @cached_property
     def following(self) -> tuple[str, ...]:
-        """What may stand behind an argument: the next one, the end of the call, or the next call of the frame."""
+        """What may follow an argument: the next one, the end of the call, or the next call of the frame."""
         another = (self.name_opener,) if self.name_opener and self.openers else ()
         return (self.key_opener, *self.ends, *another)
 
     @cached_property
     def ends(self) -> tuple[str, ...]:
-        """What may end a call: its own closer where it has one, and the frame's."""
+        """What may end a call: its own end marker, if it has one, and that of the frame."""
         return (self.call_closer, *self.closers) if self.call_closer else self.closers
 
     @cached_property
     def structure(self) -> tuple[str, ...]:
-        """What a value stops at besides its closer."""
+        """What stops a value besides its end marker."""
         marks = {self.key_opener, self.plain_opener, *self.ends, *self.openers, self.name_opener} - {""}
         if self.value_opener:
             marks.add(self.key_closer)
-        # Where a value's closer begins with such a mark, a line end before it may be the value's own.
+        # If the end marker of a value starts with such a marker, a line break before it may belong to the value.
         ends_value = self.value_closer.lstrip()
         apart = [mark for mark in marks if self.lines and not ends_value.startswith(mark)]
         return (*sorted(marks), *sorted("\n" + mark for mark in apart))
 
     @cached_property
     def plain_opener(self) -> str:
-        """What the value's closer closes in XML, without a key."""
+        """The tag without a key that the end marker of a value closes in XML."""
         return "<" + self.value_closer[2:] if self.value_closer[:2] == "</" else ""
 
     @cached_property
-    def remains(self) -> str:
-        """What a damaged tag of a key is known by where the tool does not tell its keys: the end of the tag's word."""
+    def damaged(self) -> str:
+        """What identifies a damaged tag of a key if the declared keys are unknown: the end of the tag's name."""
         found = re.search(r"\w\w(?:\s+\w+)?\W*\Z", self.key_opener)
         return self.key_opener if found is None else found.group()
 
@@ -113,7 +113,7 @@ class Tags:
         if self.value_opener or ">" not in self.key_closer:
             return None
         ends = {self.header.write("", value, 0) + self.key_closer for value in _OF_EACH_TYPE}
-        return re.compile("|".join(map(re.escape, sorted(ends))))  # none begins with another
+        return re.compile("|".join(map(re.escape, sorted(ends))))  # none starts with another one
 
     def written_keys(self, declared: Iterable[str]) -> dict[int, dict[str, str]]:
         """Return the declared keys by their text in a tag, grouped by its length, the longest first."""
@@ -126,46 +126,46 @@ class Tags:
 
     @cached_property
     def broken_key(self) -> Literals:
-        """The opener of a key with one character lost."""
+        """The start marker of a key with one character missing."""
         opener = self.key_opener
         if len(opener) < _MARKER:
-            return literals()  # what is left of a sign shows nothing
+            return literals()  # the rest of a short marker shows nothing
         return literals(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
 
     def wanted(self, closers: tuple[str, ...], declared: bool) -> Literals:
-        """What a value with these closers stops at. The same for all declared keys, so nothing is compiled for them."""
+        """Return what stops a value with these end markers. It does not depend on the keys: new tools cost nothing."""
         known = self._stops.get((closers, declared))
         if known is None:
             of_a_tag = not self.value_opener and self.key_opener.startswith("<")
-            damaged = (self.foreign_key[0] if declared else self.remains) if of_a_tag else ""
+            damaged = (self.foreign_key[0] if declared else self.damaged) if of_a_tag else ""
             known = self._stops[closers, declared] = literals(*closers, *self.structure, *filter(None, (damaged,)))
         return known
 
 
 @dataclass
 class Given:
-    """What is known of the arguments of one call."""
+    """What is known about the arguments of one call."""
 
     keys: set[str] = field(default_factory=set)
     doubted: set[str] = field(default_factory=set)
-    """Keys of which a value holds the end of a tag: where the call ends without them the value has run over it."""
+    """Keys for which a value contains the end of a tag. If the call ends without them, the value has swallowed them."""
     written: dict[int, dict[str, str]] | None = None
-    """What `Tags.written_keys` returns, once it has been needed."""
+    """The result of `Tags.written_keys`, once it was needed."""
 
 
 class Value:
-    """A raw value being read: a string leaves as it arrives, what may be anything else is held until it is clear."""
+    """A raw value that is being parsed. A string is emitted while it arrives; what may be another type is buffered."""
 
     doubt: int | None = None
-    """Where the value first holds what may be no part of it."""
+    """The first offset in the value from which on the text may not belong to it."""
 
     def __init__(self, scan: Scan, calls: CallBuilder, wanted: Literals, closer: str) -> None:
-        """`wanted` is what the value stops at, `closer` the end marker that the format writes."""
+        """`wanted` is what stops the value, `closer` the end marker that the format writes."""
         self.scan, self.calls, self.wanted, self.closer = scan, calls, wanted, closer
         self.begin = scan.position
 
     def reading(self, types: Types, first: str) -> Reading[str]:
-        """The value under these types, by its first character; answers what follows it."""
+        """Parse the value, given its types and first character. Return the token that follows it."""
         if types is not None and not types & STRING:
             return self.held(types)
         if types == STRING or not may_be_literal(types, first):
@@ -173,7 +173,7 @@ class Value:
         return self.held(types) if first in '{["' else self.word(types)
 
     def streamed(self, before: str = "") -> Reading[str]:
-        """A string, said while it arrives."""
+        """Emit a string while it arrives. `before` is its beginning."""
         self.calls.arguments('"' + escaped(before))
         self._look_ahead()
         while True:
@@ -189,8 +189,8 @@ class Value:
             self.calls.arguments(escaped(text))
 
     def held(self, types: Types) -> Reading[str]:
-        """A text that is needed whole before it is clear what it means; a longer one can only be a string, but for a
-        number of many digits."""
+        """Buffer a text until it is complete, because only then its type is clear. A longer text is a string, except a
+        number with many digits."""
         parts: list[str] = []
         held, bounded = 0, types is not None and not types & STRING
         self._look_ahead()
@@ -224,7 +224,7 @@ class Value:
             held += len(text)
 
     def word(self, types: Types) -> Reading[str]:
-        """A number or word, if nothing but the closer follows it; else a string."""
+        """Parse a number or a literal if only the end marker follows it, otherwise a string."""
         word = yield from self.scan.take_while(_LITERAL_WORD)
         here = self.scan.position
         stop = yield from self.scan.literal(self.wanted)
@@ -239,22 +239,22 @@ class Value:
         return (yield from self.streamed(word))
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
-        """What the value has stopped at: the token that ends it, read, or nothing and the text that is the value's."""
+        """Return the token that ends the value, which is read, or "" and the text, which belongs to the value."""
         raise NotImplementedError
 
     def _typed(self, text: str, types: Types) -> str | None:
-        """The JSON text that the whole value stands for."""
+        """Return the whole value as JSON text."""
         try:
             return typed(text, types, self.calls.record_tolerance)
         except Malformed as wrong:
             raise Malformed(wrong.reason, wrong.expected, self.begin) from None
 
     def _forget(self) -> None:
-        """What was read of the value is read again."""
+        """Reset the state, because the value is parsed again."""
         self.doubt = None
 
     def _look_ahead(self) -> None:
-        """Once the answer has ended it is quick to see that nothing ends a value."""
+        """Stop at once if the output has ended and nothing in it ends the value."""
         if self.scan.closed and self.wanted.search(self.scan.text, self.scan.at, True) is None:
             self._never_ended()
 
@@ -268,39 +268,39 @@ class Value:
             self.doubt = position
 
     def _last(self, end: int, most: int) -> str:
-        """The last characters of the value before a place in it."""
+        """Return up to `most` characters of the value before an offset."""
         return self.scan.read_between(max(end - most, self.begin), end)
 
     def _wrong(self, begin: int, expected: str = "") -> NoReturn:
-        """The call goes wrong: reading goes on where the value first held what may be no part of it."""
+        """Raise `Malformed`. Parsing continues where the text may first not have belonged to the value."""
         self.scan.rewind(begin if self.doubt is None else min(begin, self.doubt))
         raise Malformed(expected=expected or end_marker(self.closer))
 
 
 class RawValue(Value):
-    """A raw value in the tags of a family; of its `closers` the one with the family's newline comes first."""
+    """A raw value between tags. The first of its `closers` has the line break that the format writes."""
 
     own_line = False
-    """Whether the value begins on a line of its own, so that its closer does too."""
+    """Whether the value starts on a line of its own; then its end marker does too."""
     lone: int | None = None
-    """Where it goes on behind what looks like its closer."""
-    noted = ""
-    """What it holds that strict reading refuses, should it end."""
+    """The offset after what looked like the end marker but was not."""
+    tolerance = ""
+    """The tolerance that is recorded if the value ends now; empty if there is none."""
     unclear = False
-    """Whether one of the keys that stand open in it may be the next argument's."""
+    """Whether one of the keys that are open in it may start the next argument."""
     frames = 0
-    """The frames that stand open in it."""
+    """Number of frames that are open in it."""
     ended = False
-    """Whether a closer of a call stands in the value, and no end of a call behind it."""
+    """Whether the value contains the end marker of a call that does not end a call."""
 
     def __init__(self, scan: Scan, calls: CallBuilder, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
-        self.declared = calls.declares("") is not None  # whether it is known which parameters the tool has
+        self.declared = calls.declares("") is not None  # whether the parameters of the tool are known
         super().__init__(scan, calls, tags.wanted(closers, self.declared), tags.value_closer)
         self.tags, self.closers, self.given = tags, closers, given
         self.keys: list[bool] = []
-        """The tags of keys that stand open in the value, and whether a line ends behind each."""
+        """The tags of keys that are open in the value: whether a line break follows each."""
         self.quoted: list[bool] = []
-        """The calls that stand open in the value, and whether each may be of a declared tool."""
+        """The calls that are open in the value: whether each may be a call of a declared tool."""
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         end = self.scan.position - len(stop)
@@ -310,10 +310,10 @@ class RawValue(Value):
         return token, text
 
     def _look_back(self, end: int) -> None:
-        """The ends of damaged tags in a value that has ended."""
+        """Find the ends of damaged tags in a value that has ended."""
         value = self.scan.read_between(self.begin, end)
         sign, last = self.tags.key_opener[-1], 0
-        for found in self.tags.ends_of_tags.finditer(value):  # type: ignore[union-attr]  # the caller has looked
+        for found in self.tags.ends_of_tags.finditer(value):  # type: ignore[union-attr]  # the caller has checked it
             for begin, key in self._keys_before(value, found.start(), last):
                 whole = value[begin - 1 : begin] == sign and begin > last
                 if not whole and found.start() - begin <= 2:
@@ -325,7 +325,7 @@ class RawValue(Value):
                 break
 
     def _keys_before(self, value: str, end: int, first: int) -> Iterator[tuple[int, str]]:
-        """Yield where a declared key begins that ends at `end` and does not begin before `first`, the longest first."""
+        """Yield the declared keys that end at `end` and start at `first` or later, and their start, longest first."""
         if self.given.written is None:
             self.given.written = self.tags.written_keys(self.calls.parameters or ())
         for size, keys in self.given.written.items():
@@ -334,7 +334,7 @@ class RawValue(Value):
                 yield begin, key
 
     def _structure(self, stop: str) -> Reading[tuple[str, str]]:
-        """As `_met`, for the value's place in the frame."""
+        """As `_met`, from the structure of the frame alone."""
         begin = self.scan.position - len(stop)
         mark = stop.lstrip("\r\n")
         tags = self.tags
@@ -353,15 +353,15 @@ class RawValue(Value):
             return (yield from self._frame_closer(mark, begin)), stop
         if mark in tags.openers:
             return "", stop + (yield from self._frame_opener(begin))
-        yield from self._remains(mark, begin)
+        yield from self._end_of_damaged_tag(mark, begin)
         return "", stop
 
     def _closer(self, closer: str, begin: int) -> Reading[str]:
-        """What looks like the value's closer: of a key that the value quotes, the value's own, or text."""
+        """Decide about an end marker of a value: it closes a key that the value quotes, or the value, or is text."""
         tags, scan = self.tags, self.scan
         here = scan.position
         on_line = closer[0] in "\r\n"
-        pair = self._pair(on_line)
+        pair = self._open_key(on_line)
         if pair and self.quoted and (self.quoted[-1] or not (yield from self._frame_ends_behind())):
             self.keys = self.keys[: pair - 1]
             return ""
@@ -369,8 +369,8 @@ class RawValue(Value):
         if token:
             if self.unclear and self.keys:
                 self._wrong(begin)
-            if self.noted and (self.keys or self.noted != _UNCLOSED):
-                self.calls.record_tolerance(self.noted)
+            if self.tolerance and (self.keys or self.tolerance != _UNCLOSED):
+                self.calls.record_tolerance(self.tolerance)
             return token
         if pair:
             self.keys = self.keys[: pair - 1]
@@ -384,13 +384,13 @@ class RawValue(Value):
         if following and self.lone is None:
             self.lone = here
         if on_line or not (self.own_line or (yield from self._quoted(begin, following))):
-            self.noted = "text_behind_closer"
+            self.tolerance = "text_behind_closer"
         if (yield from self._breaks_off()):
             self._wrong(here)
         return ""
 
-    def _pair(self, on_line: bool) -> int:
-        """Which open key, counted from the first, a closer belongs to: one written in its way, on lines or not."""
+    def _open_key(self, on_line: bool) -> int:
+        """Return which open key (from 1) an end marker belongs to: one that is written like it, on its own line or not."""
         if not self.keys:
             return 0
         own_lines = self.closers[0][0] in "\r\n"
@@ -398,7 +398,7 @@ class RawValue(Value):
         return places[-1] if places else 0
 
     def _repeated(self) -> Reading[str]:
-        """What follows a closer that is written more than once; else nothing."""
+        """Return the token after an end marker that is repeated; otherwise ""."""
         found = False
         while (yield from follows(self.scan, self.tags.value_closer)):
             found = True
@@ -408,7 +408,7 @@ class RawValue(Value):
         return token
 
     def _quoted(self, begin: int, following: str) -> Reading[bool]:
-        """Whether a closer stands between quotes, or right before another one, and so belongs to a text about tags."""
+        """Whether an end marker is quoted, or directly before another one, and so belongs to a text about tags."""
         if following in ("'", '"', "`") and self._last(begin, 1) == following:
             return True
         here = self.scan.position
@@ -417,7 +417,7 @@ class RawValue(Value):
         return bool(another)
 
     def _breaks_off(self) -> Reading[bool]:
-        """Whether the next key's tag stands here with a character lost, unread."""
+        """Whether the tag of the next key follows with one character missing. Nothing is read."""
         scan = self.scan
         here = scan.position
         yield from scan.skip_spaces()
@@ -426,7 +426,7 @@ class RawValue(Value):
         return bool(found)
 
     def _key_opener(self, stop: str, begin: int) -> Reading[tuple[str, str]]:
-        """The opener of a key: the next argument's where that is clear, else part of the value."""
+        """Decide about the start marker of a key: it starts the next argument if that is clear, or is in the value."""
         scan, tags, calls = self.scan, self.tags, self.calls
         here = scan.position
         read = yield from _key_tag(scan, tags)
@@ -448,12 +448,12 @@ class RawValue(Value):
             self.unclear = True
         if self.quoted or self.unclear or at_line:
             self._doubt(begin)
-        if at_line and not self.quoted and not self.noted:
-            self.noted = _UNCLOSED
+        if at_line and not self.quoted and not self.tolerance:
+            self.tolerance = _UNCLOSED
         return "", stop + text
 
     def _call_opener(self, begin: int) -> Reading[str]:
-        """The opener of a call's name: a call that the value quotes, if a key follows. Answers the text read."""
+        """Read the name after a call's start marker. The value quotes a call if a key follows. Return the text read."""
         scan, tags = self.scan, self.tags
         here = scan.position
         if not tags.name_closer:
@@ -465,7 +465,7 @@ class RawValue(Value):
             name, closer = yield from scan.within(literals(tags.name_closer))
         except (Malformed, Incomplete):
             name, closer = "<", ""
-        if "<" in name:  # no name goes over the next tag, which may be the value's closer
+        if "<" in name:  # a name does not contain the next tag, which may be the value's end marker
             scan.rewind(here)
             return ""
         behind = scan.position
@@ -478,7 +478,7 @@ class RawValue(Value):
         return name + closer
 
     def _frame_opener(self, begin: int) -> Reading[str]:
-        """The opener of a frame, which the value quotes if a call follows. Answers the text read behind it."""
+        """Decide about the start marker of a frame: the value quotes it if a call follows. Return the text read."""
         scan, tags = self.scan, self.tags
         here = scan.position
         if tags.name_opener:
@@ -493,8 +493,10 @@ class RawValue(Value):
         return ""
 
     def _named(self, begin: int) -> Reading[None]:
-        """The name of a call whose end only the next tag shows: a call that the value quotes, if a key follows, or its
-        end. Nothing is read."""
+        """Decide about a call whose name ends at the next tag: the value quotes it if a key or its end follows.
+
+        Nothing is read.
+        """
         scan, tags = self.scan, self.tags
         here = scan.position
         try:
@@ -512,14 +514,15 @@ class RawValue(Value):
         scan.rewind(here)
 
     def _quote(self, name: str, begin: int) -> None:
-        """A call stands in the value."""
+        """Note that the value contains a call."""
         self._doubt(begin)
         self.quoted.append(self.calls.is_known(name) is not False)
         if len(self.quoted) > _MOST_QUOTED:
             self._wrong(begin)
 
     def _call_closer(self, mark: str, begin: int) -> Reading[str]:
-        """The closer of a call: of one that the value quotes, of this one whose value's is missing, or text."""
+        """Decide about the end marker of a call: it ends a quoted call, or this call, whose value has lost its own end
+        marker, or it is text."""
         if self.quoted:
             self.quoted.pop()
             return ""
@@ -528,7 +531,7 @@ class RawValue(Value):
         return self._ends_here(mark, begin, here, ends)
 
     def _goes_on(self, blanks: str) -> Reading[bool]:
-        """Whether behind the closer of a call the frame goes on or ends, and then perhaps blanks follow."""
+        """Whether the frame continues or ends after the end marker of a call. One of `blanks` may follow its end."""
         scan, tags = self.scan, self.tags
         yield from self._skip()
         found = yield from scan.literal(literals(*filter(None, (*tags.closers, *tags.openers, tags.name_opener))))
@@ -537,8 +540,8 @@ class RawValue(Value):
         return (yield from self._frame_ends(blanks if found else ""))
 
     def _frame_ends_behind(self) -> Reading[bool]:
-        """Whether behind a value's closer the call and its frame end, and so does the answer, or the next frame begins:
-        then tags that the value mentions are not closed in it. Nothing is read."""
+        """Whether the call and its frame end after an end marker of a value, and then the output ends or the next frame
+        begins. Then tags that the value mentions are not closed in it. Nothing is read."""
         here = self.scan.position
         found = yield from follows(self.scan, *self.tags.ends)
         ends = bool(found)
@@ -551,7 +554,7 @@ class RawValue(Value):
         return ends
 
     def _frame_closer(self, mark: str, begin: int) -> Reading[str]:
-        """The closer of a frame, likewise."""
+        """As `_call_closer`, for the end marker of a frame."""
         if not self.tags.call_closer and self.quoted:
             self.quoted.pop()
             return ""
@@ -563,13 +566,13 @@ class RawValue(Value):
         return self._ends_here(mark, begin, here, (yield from self._frame_ends("")))
 
     def _skip(self) -> Reading[None]:
-        """What may stand around a call and says nothing."""
+        """Skip whitespace and what is ignored around a call."""
         yield from self.scan.skip_spaces()
         while self.tags.skipped and (yield from self.scan.literal(literals(*self.tags.skipped))):
             yield from self.scan.skip_spaces()
 
     def _frame_ends(self, blanks: str) -> Reading[bool]:
-        """Whether what stands here may stand behind the end of a frame."""
+        """Whether the text here may follow the end of a frame."""
         following = yield from self.scan.peek()
         if not following or following in blanks:
             return True
@@ -577,7 +580,7 @@ class RawValue(Value):
         return bool(behind and (yield from self.scan.literal(literals(*behind))))
 
     def _ends_here(self, mark: str, begin: int, here: int, ends: bool) -> str:
-        """The closer that has been read, if it ends the value; reading goes on behind it."""
+        """Return the end marker that was read if it ends the value. Parsing continues after it."""
         self.scan.rewind(here)
         if not ends:
             self.ended = True
@@ -587,8 +590,8 @@ class RawValue(Value):
         self.scan.rewind(here)
         return mark
 
-    def _remains(self, mark: str, begin: int) -> Reading[None]:
-        """The end of a key's tag, whose beginning is damaged."""
+    def _end_of_damaged_tag(self, mark: str, begin: int) -> Reading[None]:
+        """Decide about the end of a tag of a key whose beginning is damaged."""
         scan, tags = self.scan, self.tags
         here = scan.position
         opener, closer = tags.foreign_key
@@ -612,12 +615,12 @@ class RawValue(Value):
                 self.given.doubted.add(key)
         scan.rewind(here)
 
-    # --- going wrong
+    # --- errors
 
     def _forget(self) -> None:
         super()._forget()
         self.unclear = self.ended = False
-        self.keys, self.quoted, self.frames, self.lone, self.noted = [], [], 0, None, ""
+        self.keys, self.quoted, self.frames, self.lone, self.tolerance = [], [], 0, None, ""
 
     def _wrong(self, begin: int, expected: str = "") -> NoReturn:
         lone, doubt = self.lone, self.doubt
@@ -628,7 +631,7 @@ class RawValue(Value):
         super()._wrong(begin, expected)
 
     def _closer_missing(self, begin: int) -> None:
-        """The structure ends the value here, if nothing says that it ended before, or that it lost more."""
+        """End the value here by the structure of the frame, unless it may have ended before or lost more."""
         closer = self.tags.value_closer
         if self.doubt is not None or self.lone is not None or begin == self.begin:
             self._wrong(begin)
@@ -640,8 +643,8 @@ class RawValue(Value):
 
 
 class MarkedValue(Value):
-    """A value between marks of its own (CDATA): nothing in it is a tag, but the same mark right behind a key's tag
-    shows that the mark at its end is missing."""
+    """A value between its own marks (CDATA), in which nothing is a tag. The same mark directly after the tag of a key
+    shows that the mark at the end is missing."""
 
     def __init__(self, scan: Scan, calls: CallBuilder, tags: Tags, closers: tuple[str, ...], mark: str) -> None:
         super().__init__(scan, calls, literals(*closers, tags.key_opener), closers[0])
@@ -658,7 +661,7 @@ class MarkedValue(Value):
 
 
 def _key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
-    """The key and the text behind its opener, up to where its value would begin; None where it is no key."""
+    """Return the key, and the text from its start marker up to where its value would start; None if it is not a key."""
     try:
         header, closer = yield from scan.within(literals(tags.key_closer))
     except (Malformed, Incomplete):

@@ -1,8 +1,8 @@
 """The tagged engine: a name, then keys and raw values between tags.
 
-A raw value is anything up to its closer, and only the tool's schema tells what it is. A closer counts only where a
-token follows that may follow it; any other is part of the value. A value that is a string for certain leaves as it
-arrives; one that may still turn out to be a number, a word or a JSON text is held until that is clear.
+A raw value is anything up to its end marker; only the schema of the tool says which type it has. An end marker counts
+only if a token follows that may follow it. A value that is certainly a string is emitted while it arrives. One that may
+still be a number, a literal or a JSON text is buffered until that is clear.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _LINE_ENDS = literals(*_NEWLINES)
 _WORD = re.compile(r"\w")
 _QUOTED_KEY = re.compile(r"""["'](.+)["']""")
 _MOST_UNDECLARED = 400
-"""The first value of a tool that is not declared is closed within so many characters."""
+"""Maximum number of characters up to the end marker of the first value, if the tool is not declared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tagged(Frame):
-    """The tags of a family, and the blanks with which its templates write them.
+    """Calls with a name, and keys and raw values between tags.
 
-    `name_opener` and `name_closer` stand around the name and `call_closer` ends the call (each may be empty: the name
-    then runs to the next tag, and the frame holds one call); without `opener` a call has no frame but these.
-    `value_newline` is what stands between value and tags and belongs to neither (one newline, or nothing). The headers
-    tell how name and key are written in their tags. `cdata` are the marks of a value in which nothing is a tag,
-    `type_tag` the tag of the type between key and value, `json_arguments` that of all arguments as one JSON object.
-    `skipped` may stand around a call and says nothing, as does what the writer puts there.
+    The parser uses `name_opener` and `name_closer` around the name, and `call_closer` at the end of the call. Each may
+    be empty: then the name ends at the next tag, and a frame contains one call. Without `opener` these are the only
+    markers of a call. `value_newline` is a line break between value and tags that belongs to neither, or empty. The
+    headers define how name and key are written in their tags. `cdata` are the marks of a value in which nothing is a
+    tag, `type_tag` is the tag of the type between key and value, and `json_arguments` are the tags of all arguments as
+    one JSON object. `skipped` is ignored around a call, as is what the writer writes there.
 
-    The writer puts `between` between tags, `between_calls` between calls, `enclosing` inside a frame that holds all
-    calls (where it is empty each call has a frame of its own), `before_name` and `after_call` around a call;
-    `write_value` writes a value.
+    The writer writes `between` between tags, `between_calls` between calls, `enclosing` inside a frame that contains
+    all calls (if it is empty, each call has its own frame), `before_name` and `after_call` around a call, and values
+    with `write_value`.
 
-    Raises `ValueError`, which names the parameter, where markers cannot be told apart.
+    Raises `ValueError`, which names the parameter, if markers cannot be distinguished.
     """
 
     key_opener: str
@@ -96,7 +96,7 @@ class Tagged(Frame):
 
     @cached_property
     def _skipped(self) -> tuple[str, ...]:
-        """What is passed over around a call."""
+        """What is skipped around a call."""
         around = (self.before_name, self.after_call, *self.enclosing)
         return tuple(
             dict.fromkeys((*self.skipped, *(piece for text in around for piece in _unread(text, self.skipped))))
@@ -104,7 +104,7 @@ class Tagged(Frame):
 
     @cached_property
     def tags(self) -> Tags:
-        """They as they are read: behind blanks, which are passed over."""
+        """The tags as they are parsed: without the whitespace before them, which is skipped."""
         return Tags(
             key_opener=self.key_opener.lstrip(),
             key_closer=self.key_closer,
@@ -122,7 +122,7 @@ class Tagged(Frame):
 
     @cached_property
     def _value_closers(self) -> Mapping[str, tuple[str, ...]]:
-        """What ends a value, by the line end that stood before it."""
+        """The end markers of a value, by the line break before the value."""
         plain = self.value_closer
         return {
             line: (begin + plain, plain) if (begin := line or self.value_newline) else (plain,)
@@ -131,24 +131,24 @@ class Tagged(Frame):
 
     @cached_property
     def _takes_objects(self) -> bool:
-        """Whether a brace behind the name can only be an object in place of the arguments."""
+        """Whether a brace after the name can only be an object in place of the arguments."""
         return not any(mark.startswith("{") for mark in (self.tags.key_opener, *self.tags.ends, *self.json_arguments))
 
     @cached_property
     def _behind_name(self) -> str:
-        """The blanks that the writer puts behind the name of a call without arguments."""
+        """The whitespace that the writer writes after the name of a call without arguments."""
         behind = self.between + self.call_closer if self.call_closer else "".join(self.enclosing[1:])
         return behind[: len(behind) - len(behind.lstrip())]
 
     @cached_property
     def _repeated(self) -> str:
-        """What stands before a value and may have been written twice; empty where that may be the value's closer."""
+        """The marker before a value, which models repeat; empty if it may be the end marker of the value."""
         repeated = self.tags.value_opener or (self.key_closer if len(self.key_closer) > 1 else "")
         return "" if self.value_closer.startswith(repeated) else repeated
 
     @cached_property
     def _name_pattern(self) -> re.Pattern[str]:
-        """What a name without a closer is made of."""
+        """Matches a name without an end marker."""
         return without(NAME, {mark[0] for mark in (self.tags.key_opener, *self.tags.ends) if not mark[0].isalnum()})
 
     # --- writing
@@ -161,7 +161,7 @@ class Tagged(Frame):
         return self.between_calls.join(self.opener + lead + call + self._last(call) + self.closer for call in written)
 
     def _last(self, call: str) -> str:
-        """What stands between a call and the closer of its own frame."""
+        """Return what is between a call and the end marker of its own frame."""
         return self.between if self.closer and (self.call_closer or self.value_closer in call) else ""
 
     def _written(self, name: str, arguments: Mapping[str, Any], types: TypesOf, at: int) -> str:
@@ -177,7 +177,7 @@ class Tagged(Frame):
             lines.append(self.call_closer)
         return self.between.join(lines) + self.after_call
 
-    # --- reading
+    # --- parsing
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         framed = bool(opener) and opener != self.tags.name_opener
@@ -209,7 +209,7 @@ class Tagged(Frame):
             yield from close_frame(scan, calls, opener if framed else "", *self.tags.closers)
 
     def _skip(self, scan: Scan) -> Reading[int]:
-        """Reads what may stand around a call and says nothing, and blanks; returns where those last blanks begin."""
+        """Skip whitespace and what is ignored around a call. Return where the last whitespace starts."""
         last = scan.position
         yield from scan.skip_spaces()
         while self._skipped and (yield from scan.literal(literals(*self._skipped))):
@@ -218,11 +218,11 @@ class Tagged(Frame):
         return last
 
     def _call(self, scan: Scan, calls: CallBuilder, framed: bool) -> Reading[str]:
-        """One call, from its name on; returns the closer that ended it, read.
+        """Parse a call from its name on. Return the end marker that ended it.
 
-        A declared name is a call at once where it has a tag of its own, else with the tag behind it; any other name
-        where its first key is whole, or the call ends. A tool that is not declared is called only where a first value
-        is closed.
+        A declared name is certainly a call if it has its own tag, otherwise with the tag after it. Any other name is a
+        call when its first key is complete or the call ends. A call of an undeclared tool needs a first value with its
+        end marker.
         """
         name = yield from self._name(scan, calls)
         known, tagged = calls.is_known(name), framed and bool(self.name_closer)
@@ -238,9 +238,8 @@ class Tagged(Frame):
         token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
         prose = known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n")
         if prose and spaces != self._behind_name:
-            raise Malformed(
-                expected=shown(self.tags.key_opener)
-            )  # a word between blanks, and markers around it: prose that names them
+            # A word in whitespace between two markers: prose that mentions them.
+            raise Malformed(expected=shown(self.tags.key_opener))
         if (known or token != self.tags.key_opener) and not started:
             calls.start(name)
         if self.json_arguments and token == self.json_arguments[0]:
@@ -251,7 +250,7 @@ class Tagged(Frame):
         return (yield from self._arguments(scan, calls, name, token))
 
     def _arguments(self, scan: Scan, calls: CallBuilder, name: str, token: str) -> Reading[str]:
-        """The arguments, behind the first token of the call; returns the closer that ended it, read."""
+        """Parse the arguments after the first token of the call. Return the end marker that ended it."""
         calls.arguments("{")
         known, given = calls.is_known(name), Given()
         while token == self.tags.key_opener:
@@ -267,9 +266,9 @@ class Tagged(Frame):
                     yield from self._closed_soon(scan, calls)
                 calls.start(name)
                 calls.arguments("{")
-            key = _noted_key(calls, key, doubled, fault, given)
+            key = _recorded_key(calls, key, doubled, fault, given)
             calls.arguments(f"{'' if first else ', '}{quoted(key)}: ")
-            token = yield from self._value(scan, calls, _agreed(calls.types(key), stated), given)
+            token = yield from self._value(scan, calls, _common_types(calls.types(key), stated), given)
         calls.arguments("}")
         if given.doubted - given.keys:
             key = sorted(given.doubted - given.keys)[0]
@@ -277,7 +276,7 @@ class Tagged(Frame):
         return token
 
     def _object(self, scan: Scan, calls: CallBuilder, name: str, started: bool) -> Reading[str]:
-        """A JSON object where the arguments should stand, and what ends the call. Its first key must not be unknown."""
+        """Parse a JSON object in place of the arguments, and the end of the call. Its first key must not be undeclared."""
         here = scan.position
         scan.skip()
         yield from scan.skip_spaces()
@@ -296,7 +295,7 @@ class Tagged(Frame):
         return (yield from scan.expect(*self.tags.ends))
 
     def _name(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
-        """The name, read with its tag; empty where none stands."""
+        """Read the name with its tag; "" if there is none."""
         calls.name_at = scan.position
         if not self.name_closer:
             return (yield from read_name(scan, self._name_pattern))
@@ -318,8 +317,8 @@ class Tagged(Frame):
         return name
 
     def _closed_soon(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
-        """The closer of a value stands near enough, unread; else what looked like a call is content, or has gone wrong
-        where the call, or the answer, ends before that."""
+        """Check that the end marker of a value follows soon; nothing is read. Otherwise the text is content, or it is
+        malformed if the call or the output ends before."""
         here = scan.position
         closed = yield from scan.find_near(literals(self.value_closer), _MOST_UNDECLARED)
         scan.rewind(here)
@@ -334,9 +333,9 @@ class Tagged(Frame):
         calls.abandon_as_content()
 
     def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
-        """A key, the types its tag states of the value, and what is wrong with the tag. The value begins behind it.
+        """Read a key up to where its value starts. Return it, the types in its tag, and what is wrong with the tag.
 
-        A plain key of a tool that nobody declared holds no blank (`none`): that is prose.
+        A plain key of an undeclared tool must not contain a space (`none`): that is prose.
         """
         none = "" if self.key_header.quote else none
         wanted = literals(*filter(None, (self.key_closer, *self.tags.ends, none)))
@@ -358,7 +357,7 @@ class Tagged(Frame):
         return f"a value and {end_marker(self.value_closer)}"
 
     def _value(self, scan: Scan, calls: CallBuilder, types: Types, given: Given) -> Reading[str]:
-        """A raw value and its closer; returns the token that follows, read."""
+        """Parse a raw value and its end marker. Return the token that follows."""
         line = (yield from scan.literal(_LINE_ENDS)) if self.value_newline else ""
         first = yield from scan.need(self._value_expected)
         if self.cdata and (yield from scan.literal(literals(self.cdata[0]))):
@@ -378,13 +377,13 @@ class Tagged(Frame):
         return (yield from value.reading(types, first))
 
     def _marked(self, scan: Scan, calls: CallBuilder, types: Types, opener: str, closer: str) -> Reading[str]:
-        """A value between marks, in which nothing is a tag but the marks of another value."""
+        """Parse a value between marks, in which only the marks of another value are a tag."""
         closers = tuple(closer + line + self.value_closer for line in ("", "\n"))
         value = MarkedValue(scan, calls, self.tags, closers, opener)
         return (yield from value.reading(types, (yield from scan.need(self._value_expected))))
 
     def _read(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
-        """An object or a list where the schema wants one, said while it arrives: its own syntax tells where it ends."""
+        """Parse an object or a list that the schema asks for. It is emitted while it arrives; its syntax ends it."""
         try:
             yield from read_value(scan, calls, LITERAL)
             yield from scan.skip_spaces()
@@ -398,12 +397,12 @@ class Tagged(Frame):
 
 
 def opens_json(types: Types, first: str) -> bool:
-    """Whether an object or a list begins here, where the schema wants one and no string."""
+    """Whether an object or a list starts here, and the schema asks for one and not for a string."""
     return types is not None and not types & STRING and first in "{[" and bool(types & {"object", "array"})
 
 
-def _noted_key(calls: CallBuilder, key: str, doubled: bool, fault: str, given: Given) -> str:
-    """The key of an argument, which is given now, without quotes that are not its own; what is wrong is noted."""
+def _recorded_key(calls: CallBuilder, key: str, doubled: bool, fault: str, given: Given) -> str:
+    """Record a key as given, with its tolerances. Return it without quotes that do not belong to it."""
     if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
         key = unquoted[1]
         calls.record_tolerance("quoted_key")
@@ -417,8 +416,8 @@ def _noted_key(calls: CallBuilder, key: str, doubled: bool, fault: str, given: G
     return key
 
 
-def _agreed(declared: Types, stated: Types) -> Types:
-    """The types that the schema allows and the tag states; the schema's alone where they contradict each other."""
+def _common_types(declared: Types, stated: Types) -> Types:
+    """Return the types in both the schema and the tag; those of the schema if they contradict each other."""
     if declared is None or stated is None:
         return stated if declared is None else declared
     return declared & stated or declared
@@ -428,9 +427,9 @@ def _agreed(declared: Types, stated: Types) -> Types:
 
 
 def _check_tags(engine: Tagged) -> None:
-    """Raises `ValueError`, which names the parameter to blame, for parameters that no reader could tell apart.
+    """Raise `ValueError`, which names the parameter, for markers that no parser can distinguish.
 
-    What only some values cannot be carried in is not refused here: the writer refuses those.
+    Parameters with which only some values cannot be written are valid: the writer rejects those values.
     """
     check_filled(engine, "cdata", "type_tag", "json_arguments", "skipped")
     _check_there(engine)
@@ -446,7 +445,7 @@ def _check_tags(engine: Tagged) -> None:
     closes_value = engine.value_closer.strip()
     for parameter, marker in ends.items():
         longer = parameter == "key_opener" and marker != closes_value and closes_value.startswith(marker)
-        if marker and _overlap(marker, closes_value) and not longer:  # the longer of two marks is the one that is met
+        if marker and _overlap(marker, closes_value) and not longer:  # the longer of two markers is found first
             raise ValueError(f"value_closer: {engine.value_closer!r:.80} cannot be distinguished from {parameter}")
     for parameter in ("call_closer", "closer"):
         if ends[parameter] and _overlap(ends[parameter], tags.key_opener):
@@ -461,7 +460,7 @@ def _check_tags(engine: Tagged) -> None:
 
 
 def _check_there(engine: Tagged) -> None:
-    """Markers without which nothing can be read."""
+    """Check the markers that parsing needs."""
     for parameter in ("key_opener", "key_closer", "value_closer"):
         if not getattr(engine, parameter).strip():
             raise ValueError(f"{parameter}: keys and values need markers that are more than whitespace")
@@ -478,7 +477,7 @@ def _check_there(engine: Tagged) -> None:
 
 
 def _check_around(engine: Tagged) -> None:
-    """What stands around calls has to be read, too."""
+    """Check that what the writer writes around calls can be parsed."""
     if (engine.before_name.strip() or engine.after_call.strip()) and not engine.opener:
         raise ValueError("before_name: a call without a call block has only its own markers around it")
     if engine.after_call.strip() and not engine.call_closer:
@@ -500,7 +499,7 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _unread(text: str, skipped: tuple[str, ...]) -> tuple[str, ...]:
-    """What of a text around calls is neither blanks nor among what is passed over: the pieces between blanks."""
+    """Return the words of a text around calls that are not skipped anyway."""
     return tuple(piece for piece in text.split() if not _made_of(piece, skipped))
 
 
@@ -516,7 +515,7 @@ INVOKE_TAGS = Tagged(
     key_header=QUOTED,
     value_closer="</parameter>",
 )
-"""Tags with names in attributes, several calls in one frame, which is the family's own."""
+"""Tags with names in attributes, and several calls in one frame, whose markers each format adds."""
 
 FUNCTION_TAGS = Tagged(
     opener="<tool_call>",
@@ -530,4 +529,4 @@ FUNCTION_TAGS = Tagged(
     value_closer="</parameter>",
     value_newline="\n",
 )
-"""Qwen3-Coder's tags, which several families have taken over, each with changes of its own."""
+"""The tags of Qwen3-Coder, which several families use with changes."""

@@ -1,8 +1,7 @@
-"""The stretches of text that stream: content, raw values, and the inside of strings in each notation.
+"""Spans of text that stream: content, raw values, and the inside of strings in each syntax.
 
-Each is a `Span` of the scanner: `may_end` finds what could end it, and where that finds nothing a chunk lies plainly
-inside; `read` goes on to the end or to where it cannot be sure yet. The bodies of arguments answer in JSON: what they
-return is the inside of a JSON string.
+Each class is a `Span` of the scanner. `may_end` finds what could end it; if it finds nothing, a chunk is inside. `read`
+continues to the end, or to where it is not certain yet. Spans of arguments return JSON: the inside of a JSON string.
 """
 
 from __future__ import annotations
@@ -18,37 +17,37 @@ from toolfmt.messages.rejections import end_marker
 
 
 class ToleranceRecorder(Protocol):
-    """Where a body notes what it reads generously."""
+    """Receives the tolerances of a span."""
 
     @property
     def strict(self) -> bool:
-        """Whether a note rejects the call; what was right before it must have been said by then."""
+        """Whether a tolerance rejects the call. What was valid before it must be emitted first."""
 
     def record_tolerance(self, name: str) -> None:
-        """Something was read that strict reading refuses."""
+        """Note a tolerance."""
 
     def before(self, text: str, at: int) -> str:
-        """What stands right before a place in the text that a body was given, a few words of it at most."""
+        """Return a few words before an index of the text that the span was given."""
 
 
 MISSING_CLOSER = "missing_value_closer"
 UNESCAPED = "unescaped_quote"
-"""The tolerance that makes the end of a string a guess."""
+"""The tolerance with which the end of a string is a guess."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def escaped(text: str) -> str:
-    """The text as it stands inside a JSON string."""
+    """Return the text as the inside of a JSON string."""
     return encode_basestring(text)[1:-1]
 
 
 def quoted(text: str) -> str:
-    """The text as a JSON string; half a surrogate pair, which UTF-8 has no bytes for, as its escape."""
+    """Return the text as a JSON string. A lone surrogate, which UTF-8 cannot encode, is escaped."""
     return encode_basestring_ascii(text) if LONE_SURROGATE.search(text) else encode_basestring(text)
 
 
 class Plain:
-    """Text up to the first of some literals, as it is; `found` tells which literal ended it."""
+    """Text up to the first of some literals, emitted unchanged. `found` is the literal that ended it."""
 
     __slots__ = ("before", "beginning", "encode", "found", "literals", "may_end", "trigger")
 
@@ -69,7 +68,7 @@ class Plain:
 
 
 class Raw(Plain):
-    """As `Plain`, said as the inside of a JSON string."""
+    """As `Plain`, emitted as the inside of a JSON string."""
 
     __slots__ = ()
 
@@ -86,7 +85,7 @@ _AFTER_STRING = re.compile(r"[ \t\r\n]{0,4096}(?:[,)\]}:]|\Z)")
 
 
 def _may_end(text: str, at: int, closed: bool) -> bool | None:
-    """Whether a string may end before `at`, by what follows there; None where that has not arrived yet."""
+    """Whether a string may end before `at`, given what follows; None if that has not arrived yet."""
     after = _AFTER_STRING.match(text, at)
     if after is None and len(text) - at > 4096 and not text[at : at + 4096].strip(" \t\r\n"):
         return True
@@ -96,10 +95,10 @@ def _may_end(text: str, at: int, closed: bool) -> bool | None:
 
 
 class Marked(Raw):
-    """The inside of a string up to the marker that also opened it.
+    """The inside of a verbatim string up to the marker that also started it.
 
-    It stands verbatim, so a marker behind which no string may end opens another one: this one has lost its own. So has
-    one that runs into a control token of the calls. `closing` ends a call: there the value has ended before it.
+    A marker after which no string may end starts another string: this one has lost its end. So has a string that runs
+    into a control token. `closing` ends a call; then the value has ended before it.
     """
 
     __slots__ = ("_closing", "_mark", "_notes")
@@ -120,18 +119,17 @@ class Marked(Raw):
             if may_end:
                 return said, end, True
         if said:
-            return said, begin, False  # what was right is said before what is not
+            return said, begin, False  # emit what is valid before the error
         tail = self._notes.before(text, begin).rpartition(self._mark)[2][-len(self._mark) :]
         if self.found not in self._closing or any(sign in tail for sign in self._mark if not sign.isalnum()):
-            raise Malformed(
-                expected=end_marker(self._mark)
-            )  # or what is left of a mark stands there: it is not clear what was meant
+            # It is a control token, or part of a mark precedes it, so the end of the value is not clear.
+            raise Malformed(expected=end_marker(self._mark))
         self._notes.record_tolerance(MISSING_CLOSER)
         return "", begin, True
 
 
 class PlainMarked(Raw):
-    """The inside of a string up to the marker that also opened it, whatever follows that."""
+    """The inside of a string up to the marker that also started it, whatever follows."""
 
     __slots__ = ()
 
@@ -145,7 +143,7 @@ _JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 
 
 class JsonString:
-    """The inside of a JSON string after its opening quote, as it is; what JSON forbids is escaped and noted."""
+    """The inside of a JSON string after its opening quote. What JSON forbids is escaped, with a tolerance."""
 
     __slots__ = ("_notes", "before", "beginning", "encode", "may_end", "trigger")
 
@@ -168,7 +166,7 @@ class JsonString:
             if text[at] == '"':
                 return said, at + 1, True
             if said and self._notes.strict:
-                return said, at, False  # what was right is said before what is refused
+                return said, at, False  # emit what is valid before what is rejected
             if text[at] == "\\":
                 self._notes.record_tolerance("invalid_escape")
                 quote = text[at + 1 : at + 2] == "'"
@@ -187,7 +185,7 @@ _CODE_SPECIAL = {quote: re.compile(r"[\\\x00-\x1f" + quote + "]") for quote in "
 _CODE_ESCAPE = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|[0-7]{1,3}|\r\n|[^xuUN0-7])", re.DOTALL
 )
-"""What Python reads; a backslash before another letter stays one. (`\\N{…}` needs the names of all characters.)"""
+"""The escapes of Python. A backslash before another letter stays one. (`\\N{…}` would need all character names.)"""
 _CODE_PARTIAL = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)?\Z")
 _CODE_AHEAD = 128
 _CODE_GOES_ON = re.compile(
@@ -202,11 +200,11 @@ _CODE_NAMED = {"a": "\a", "v": "\v", "\n": "", "\r": "", "\r\n": ""}
 
 
 class CodeString:
-    """The inside of a string in the notation of Python source, after its opening quote, rewritten to JSON.
+    """The inside of a Python string after its opening quote, emitted as JSON.
 
-    A quote ends the string only where what follows can follow a string; any other is a quote the writer forgot to
-    escape (the LFM2.5 template writes values between single quotes and escapes nothing) and is noted. One that stands
-    where another string begins shows that this one has lost its closing quote: where it ended nobody knows.
+    A quote ends the string only if what follows can follow a string. Any other quote was not escaped (the LFM2.5
+    template writes values between single quotes and escapes nothing): a tolerance. A quote where another string would
+    start shows that this string has lost its closing quote, so its end is unknown.
     """
 
     __slots__ = ("_notes", "_quote", "_simple", "_unescaped", "before", "beginning", "encode", "may_end", "trigger")
@@ -266,11 +264,11 @@ class CodeString:
                 said += escaped(text[at])
                 at += 1
         if unescaped:
-            self._unescaped = True  # only here: a reading that ends the string may be done over, and is the same then
+            self._unescaped = True  # set only here: a `read` that ends the string may be repeated, with the same result
         return said, at, False
 
     def _ends(self, text: str, at: int, closed: bool, unescaped: bool) -> bool | None:
-        """Whether the quote here ends the string; None where that is not clear yet."""
+        """Whether the quote at `at` ends the string; None if that is not clear yet."""
         if not text.startswith(self._quote, at):
             return None if not closed and self._quote.startswith(text[at:]) else False
         return self._may_end(text, at + len(self._quote), closed, unescaped)
@@ -280,23 +278,23 @@ class CodeString:
         return ends if ends is not False or unescaped else _CODE_JOINS.match(text, at) is not None
 
     def _lost(self, text: str, at: int) -> bool:
-        """Whether a quote that does not end the string opens another one."""
+        """Whether a quote that does not end the string starts another one."""
         after = text[at + len(self._quote) : at + len(self._quote) + 1]
         if len(self._quote) > 1:
             return text.startswith(self._quote, at) and after != self._quote[0]
         before = self._notes.before(text, at)
         between_words = (after.isalnum() or after == "_") and not _CODE_QUOTATION.search(before)
         if between_words and not (self._quote == "'" and _APOSTROPHE.search(before[-3:] + "'" + after)):
-            return True  # no quotation begins or ends there
+            return True  # a quotation cannot start or end there
         return bool(self._begins.search(before))
 
     _begins = _ITEM_BEGINS
 
 
 class ArgumentString(CodeString):
-    """The string of an argument, written as code.
+    """A Python string that is an argument.
 
-    After a quote that was not escaped, a quote ends the string only where the next argument or the end of the calls
+    After a quote that was not escaped, a quote ends the string only if the next argument or the end of the calls
     follows: code that was not escaped must not become a call.
     """
 
@@ -313,7 +311,7 @@ class ArgumentString(CodeString):
 
 
 class PlainCodeString(CodeString):
-    """A string as code whose first quote that is not escaped ends it, whatever follows."""
+    """A Python string that ends at the first quote that is not escaped, whatever follows."""
 
     __slots__ = ()
 
@@ -326,8 +324,8 @@ def _double_quotes_escaped(text: str) -> str:
 
 
 def _rewritten(text: str) -> str:
-    """A stretch of a string without its quote and without rare escapes, as the inside of a JSON string."""
-    # Between escaped backslashes every other one begins an escape of its quote or of a letter.
+    """Return a part of a string without its quote and without rare escapes as the inside of a JSON string."""
+    # Between escaped backslashes, each backslash starts an escape of a quote or of a letter.
     return "\\\\".join(map(_requoted, text.split("\\\\")))
 
 

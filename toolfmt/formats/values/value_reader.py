@@ -1,8 +1,8 @@
-"""One value, read while it arrives and said as JSON: in JSON proper, in the notation of Python source, or in Gemma's.
+"""One value: parsed while it arrives, and emitted as JSON.
 
-A `Notation` is what differs between them: how strings open, which words there are, whether keys and strings may stand
-bare. What is read generously is named to the sink. Numbers are passed on digit by digit, so integers stay exact.
-Nesting is kept on a list, not on Python's stack: depth cannot raise, and is limited to `DEEPEST`.
+A `Notation` defines the syntax: JSON, Python source, or Gemma's. It says how strings start, which words there are, and
+whether keys and strings need quotes. Tolerances are reported to the sink. Numbers are passed on as text, so integers
+stay exact. Nesting is kept on a list, not on Python's stack, so depth never raises; it is limited to `DEEPEST`.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ _GROUPED = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _LEADING_ZEROS = re.compile(r"[+-]?0[0-9]+")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 4300
-"""Python's `json.loads` refuses longer integers by default, so they are no arguments for its callers."""
+"""Maximum number of digits of an integer: Python's `json.loads` rejects longer ones by default."""
 _NAME = re.compile(r"[^\W\d][\w.-]*")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _JSON = {"true": "true", "false": "false", "null": "null"}
 _CLOSER = {"{": "}", "[": "]"}
 _BEGINS = {"}": "a key or '}'", "]": "a value or ']'", ")": "a value or ')'"}
 _GOES_ON = {closer: f"',' or '{closer}'" for closer in _BEGINS}
-"""What may stand behind the bracket that this closes, and behind a value inside it."""
+"""Phrases for what may follow an opening bracket, and a value inside it, by the closing bracket."""
 
 
 class Sink(ToleranceRecorder, Protocol):
-    """Where a value goes: a call's arguments, or a list."""
+    """Receives a value: the arguments of a call, or a buffer."""
 
     streams: bool
-    """Whether fragments are emitted as they arrive, so that a clean stretch may be passed on as one span."""
+    """Whether fragments are emitted as they arrive, so that clean JSON may be passed on as one span."""
 
     def arguments(self, fragment: str) -> None: ...
     def stream(self, body: Span) -> Reading[None]: ...
@@ -60,7 +60,7 @@ class Sink(ToleranceRecorder, Protocol):
 
 
 class Buffered:
-    """A sink that keeps what it is given, for a value that is needed whole."""
+    """A sink that buffers a value that is needed as a whole."""
 
     streams = False
 
@@ -100,11 +100,11 @@ class Buffered:
 
 
 class TooLong(Malformed):
-    """What stands here is longer than anything that calls begin with."""
+    """The text is longer than anything at the start of a call."""
 
 
 class BoundedBuffered(Buffered):
-    """A sink for what is held before it is certain what it is: of bounded length, without some characters."""
+    """A buffer for text before it is certain what it is. Its length is bounded, and it excludes some characters."""
 
     def __init__(
         self, scan: Scan, sink: Sink | None = None, most: int = MAX_LOOKAHEAD, unlike: re.Pattern[str] | None = None
@@ -123,16 +123,16 @@ class BoundedBuffered(Buffered):
         try:
             ended = yield from self._scan.stream(body, self)
         except TooLong:
-            self._scan.rewind(begin)  # how much of it had arrived by now decides nothing
+            self._scan.rewind(begin)  # the chunks must not matter
             raise
         if not ended:
             raise Incomplete("the end of the string")
 
     def pending_span(self, body: Span) -> PendingSpan | None:
-        return None  # each chunk is measured
+        return None  # the length of each chunk counts
 
     def word(self, notation: Notation, opener: str) -> Reading[str]:
-        """The string behind its opener."""
+        """Parse a string after its opening quote, and return its text."""
         yield from self.stream(notation.strings[opener](self))
         return str(json.loads(f'"{self.text}"')) if "\\" in self.text else self.text
 
@@ -141,48 +141,47 @@ Opening: TypeAlias = Callable[[ToleranceRecorder], Span]
 
 
 def marked_string(mark: str, closing: tuple[str, ...] = (), control: tuple[str, ...] = ()) -> Opening:
-    """Strings that run verbatim up to a marker, and never into what ends a call or any other control token."""
+    """Return strings that are verbatim up to a marker, and never contain the end of a call or a control token."""
     return partial(Marked, mark, closing, control)
 
 
 @dataclass(frozen=True, eq=False)
 class Notation:
-    """How values are written: what opens a string, the words, and what is read but noted.
+    """The syntax of values.
 
-    As a parameter of an engine it is one of `NOTATIONS`, which are pickled by their names, or `BetweenMarks`.
+    As a parameter of an engine it is one of `NOTATIONS`, which are pickled by name, or `BetweenMarks`.
     """
 
     strings: Mapping[str, Opening]
-    """What opens a string, and the body that reads on from there."""
+    """The opening quotes of strings, each with the span that parses the string."""
     words: Mapping[str, str]
-    """Words that stand for a JSON literal."""
+    """Words, with the JSON literal that each means."""
     generous: Mapping[str, str] = field(default_factory=dict)
-    """Openers and words of the above that are noted, and under which name."""
+    """The quotes and words that are a tolerance, with its name."""
     bare_keys: str = "unquoted_key"
-    """The tolerance under which a key stands without quotes; empty where that is the notation."""
+    """The tolerance of a key without quotes; empty if that is the syntax."""
     bare_strings: re.Pattern[str] | None = None
-    """Words that are strings without quotes (noted as `unquoted_string`)."""
+    """Words that are strings without quotes (tolerance `unquoted_string`)."""
     word: re.Pattern[str] = _WORD
-    """What a key, word or number without quotes is made of."""
+    """Matches a key, literal or number without quotes."""
     key: re.Pattern[str] = _WORD
-    """What the key of an argument without quotes is made of."""
+    """Matches the key of an argument without quotes."""
     inner: Notation | None = None
-    """The notation inside lists and objects, where that is another."""
+    """The syntax inside lists and objects, if it is different."""
     text: re.Pattern[str] = _TEXT
-    """What a string without quotes is made of where the schema wants a string."""
+    """Matches a string without quotes, if the schema asks for a string."""
     code: bool = False
-    """Python source: tuples, strings side by side, digits in groups."""
+    """Whether it is Python source: tuples, adjacent strings, digits in groups."""
     quoted: bool = False
-    """Every value stands in quotes, as those of attributes do: what it is tells the schema, as for a text between
-    tags."""
+    """Whether every value is in quotes, like an attribute. The schema decides its type, as for a text between tags."""
     name: str = ""
-    """By which a parameter names it; empty where none does."""
+    """The name in format files; empty if it has none."""
 
     def __reduce__(self) -> tuple[Callable[[str], Notation], tuple[str]]:
         return notation_named, (self.name,)
 
     def stands_alone(self, word: str) -> bool:
-        """Whether a word without quotes is a value by itself: a number or a literal, not a name."""
+        """Whether a word without quotes is a number or a literal, and not a name."""
         word = _GROUPED.sub("", word)
         return word in self.words or bool(_NUMBER.fullmatch(word) or _CODE_NUMBER.fullmatch(word))
 
@@ -192,7 +191,7 @@ class Notation:
 
     @cached_property
     def quoted_words(self) -> bool:
-        """Whether names and keys stand between double quotes as in JSON, and that is not noted."""
+        """Whether names and keys are in double quotes as in JSON, without a tolerance."""
         return self.strings.get('"') is JsonString and '"' not in self.generous
 
 
@@ -203,7 +202,7 @@ JSON = Notation(
     name="json",
 )
 LITERAL = replace(JSON, generous={}, name="literal")
-"""JSON, else Python source: what stands between tags where the schema wants no string."""
+"""JSON, or else Python source: a value between tags if the schema does not allow a string."""
 CODE = Notation(
     {quote: partial(CodeString, quote) for quote in ('"', "'", '"""', "'''")}, _JSON | _PYTHON, code=True, name="code"
 )
@@ -218,19 +217,21 @@ CODE_CALL = Notation(
     name="code call",
 )
 QUOTED_JSON = replace(LITERAL, quoted=True, name="quoted json")
-"""Every value in quotes, JSON inside."""
+"""Every value is in quotes, and is JSON inside."""
 NOTATIONS = {notation.name: notation for notation in (JSON, LITERAL, CODE, CODE_CALL, QUOTED_JSON)}
-"""The notations that a parameter may name."""
+"""The syntaxes that a format file may name."""
 
 
 def notation_named(name: str) -> Notation:
-    """One of `NOTATIONS`. Raises `KeyError`."""
+    """Return one of `NOTATIONS`. Raises `KeyError`."""
     return NOTATIONS[name]
 
 
 def ending_at_first(notation: Notation) -> Notation:
-    """The same, where any quote or mark ends its string that is not escaped, whatever follows it: which signs do is
-    known for code and its brackets alone."""
+    """Return the syntax in which the first quote or mark that is not escaped ends a string, whatever follows.
+
+    What may follow a string is known only for code and its brackets.
+    """
     strings = {opener: _first_ends(opening) for opener, opening in notation.strings.items()}
     inner = notation.inner and ending_at_first(notation.inner)
     return replace(notation, strings=strings, inner=inner, name="")
@@ -238,18 +239,18 @@ def ending_at_first(notation: Notation) -> Notation:
 
 def _first_ends(opening: Opening) -> Opening:
     if not isinstance(opening, partial):
-        return opening  # of JSON, where it is so
+        return opening  # in JSON it is always so
     return partial(PlainMarked if opening.func is Marked else PlainCodeString, opening.args[0])
 
 
-def without(pattern: re.Pattern[str], signs: Collection[str]) -> re.Pattern[str]:
-    """A pattern of the form `[…]*` that matches none of these signs."""
-    held = "".join(sorted(sign for sign in signs if pattern.fullmatch(sign)))
+def without(pattern: re.Pattern[str], characters: Collection[str]) -> re.Pattern[str]:
+    """Return a pattern of the form `[…]*` that does not match these characters."""
+    held = "".join(sorted(one for one in characters if pattern.fullmatch(one)))
     return re.compile(f"(?:(?![{re.escape(held)}]){pattern.pattern[:-1]})*") if held else pattern
 
 
-def without_signs(notation: Notation, of_values: Collection[str], of_keys: Collection[str]) -> Notation:
-    """The same, but what stands without quotes holds none of these signs."""
+def without_characters(notation: Notation, of_values: Collection[str], of_keys: Collection[str]) -> Notation:
+    """Return the syntax in which text without quotes does not contain these characters."""
     word, text = (without(pattern, of_values) for pattern in (notation.word, notation.text))
     key = without(notation.key, of_keys)
     if (word, text, key) == (notation.word, notation.text, notation.key):
@@ -259,7 +260,7 @@ def without_signs(notation: Notation, of_values: Collection[str], of_keys: Colle
 
 @dataclass(frozen=True)
 class BetweenMarks:
-    """Gemma's notation: keys and words stand bare, strings verbatim between two of `mark`."""
+    """Gemma's syntax: keys and words without quotes, and verbatim strings between two of `mark`."""
 
     mark: str
 
@@ -268,7 +269,7 @@ class BetweenMarks:
             raise ValueError(f"mark: strings need a marker of their own, not {self.mark!r:.80}")
 
     def within(self, *closing: str, control: tuple[str, ...] = ()) -> Notation:
-        """The notation in calls that end so, in a frame with these control tokens: no string runs into either."""
+        """Return the syntax for calls with these end markers and control tokens, which no string contains."""
         return Notation(
             strings={
                 self.mark: marked_string(self.mark, closing, control),
@@ -286,9 +287,9 @@ class BetweenMarks:
 
 
 def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
-    """One value, blanks before it included, said to the sink as JSON."""
+    """Parse one value, with whitespace before it, and emit it to the sink as JSON."""
     stack: list[str] = []
-    inside: list[set[str]] = []  # of an object its keys so far, of a tuple whether a comma stood in it
+    inside: list[set[str]] = []  # the keys of an object so far; of a tuple, whether it has a comma
     if notation is JSON and sink.streams:
         clean = CleanJson()
         yield from scan.stream(clean, sink)
@@ -330,20 +331,19 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
 
 
 def whole_value(text: str, notation: Notation) -> tuple[str, list[str]] | None:
-    """The JSON text of a value that is the whole of a text, and the names of what was read generously; None where the
-    text is no such value."""
+    """Return a whole text as one value: its JSON text and the tolerances. None if the text is not one value."""
     scan = Scan(text, closed=True)
     sink = Buffered(scan)
     try:
         for _ in read_value(scan, sink, notation):
-            raise AssertionError("a closed scan waits for nothing")
+            raise AssertionError("a closed scanner does not wait")
     except (Malformed, Incomplete):
         return None
     return (sink.text, sink.tolerated) if scan.at == len(text) else None
 
 
 def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str], inside: list[set[str]]) -> Reading[bool]:
-    """After a value: closes what closes here; True where another value follows."""
+    """Close the lists and objects that end after a value. Return whether another value follows."""
     while stack:
         spaces = yield from scan.spaces()
         closer = stack[-1]
@@ -381,7 +381,7 @@ def _key(scan: Scan, sink: Sink, notation: Notation, closer: str, keys: set[str]
 
 
 def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
-    """A key, its separator still unread."""
+    """Read a key, without its separator."""
     if notation.quoted_words and (word := (yield from scan.quoted_word())):
         return word
     opener = yield from scan.literal(notation.openers)
@@ -400,7 +400,7 @@ def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
 
 
 def read_string(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
-    """A string value, whole; anything else is malformed."""
+    """Return a complete string value. Raises `Malformed` for anything else."""
     opener = yield from scan.literal(notation.openers)
     if not opener:
         yield from _uncut(scan, notation)
@@ -409,7 +409,7 @@ def read_string(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:
 
 
 def _uncut(scan: Scan, notation: Notation) -> Reading[None]:
-    """What the end of the answer cut is incomplete, not wrong: a word, or the opener of a string."""
+    """Raise `Incomplete` if the end of the output cuts a word or an opening quote, which is not an error."""
     yield from scan.need("a value")
     rest = scan.text[scan.at :]
     if scan.closed and any(opener.startswith(rest) for opener in notation.strings):
@@ -417,7 +417,7 @@ def _uncut(scan: Scan, notation: Notation) -> Reading[None]:
 
 
 def first_of_string(scan: Scan, notation: Notation) -> Reading[str]:
-    """The first character of the string that begins here, unread, with its opener; empty where none does."""
+    """Return the first character of the string that starts here; "" if there is none. Nothing is read."""
     here = scan.position
     opener = yield from scan.literal(notation.openers)
     first = (yield from scan.need("the end of the string")) if opener else ""
@@ -432,7 +432,7 @@ def _string(scan: Scan, sink: Sink, notation: Notation, opener: str, gathered: B
 
 
 def _strings(scan: Scan, sink: Sink, said: Sink, notation: Notation, opener: str) -> Reading[None]:
-    """The inside of a string behind its opener; of several side by side, where the notation joins them."""
+    """Parse a string after its opening quote, and adjacent strings if the syntax joins them."""
     while opener:
         _note(sink, notation, opener)
         yield from said.stream(notation.strings[opener](sink))
@@ -465,7 +465,7 @@ def _scalar(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
 
 
 def _word(word: str, sink: Sink, notation: Notation) -> str:
-    """The JSON text of a value without quotes."""
+    """Return the JSON text of a value without quotes."""
     if word in notation.words:
         _note(sink, notation, word)
         return notation.words[word]
@@ -492,7 +492,7 @@ def _word(word: str, sink: Sink, notation: Notation) -> str:
 
 
 def _json_number(word: str) -> str:
-    """A number that Python writes and JSON does not: `.5`, `5.`, `+1.0`, `+1`."""
+    """Return the JSON text of a number that only Python accepts: `.5`, `5.`, `+1.0`, `+1`."""
     mantissa, exponent = re.fullmatch(r"([^eE]*)(.*)", word).groups()  # type: ignore[union-attr]  # it matches anything
     sign, mantissa = ("-" if mantissa[0] == "-" else ""), mantissa.lstrip("+-")
     whole, point, fraction = mantissa.partition(".")
