@@ -390,7 +390,7 @@ class RawValue(Value):
         return ""
 
     def _open_key(self, on_line: bool) -> int:
-        """Return which open key (from 1) an end marker belongs to: one that is written like it, on its own line or not."""
+        """Return which open key (from 1) an end marker belongs to: one that is written alike, on an own line or not."""
         if not self.keys:
             return 0
         own_lines = self.closers[0][0] in "\r\n"

@@ -276,7 +276,7 @@ class Tagged(Frame):
         return token
 
     def _object(self, scan: Scan, calls: CallBuilder, name: str, started: bool) -> Reading[str]:
-        """Parse a JSON object in place of the arguments, and the end of the call. Its first key must not be undeclared."""
+        """Parse an object in place of the arguments, and the end of the call. Its first key must not be undeclared."""
         here = scan.position
         scan.skip()
         yield from scan.skip_spaces()

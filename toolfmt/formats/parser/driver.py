@@ -214,8 +214,8 @@ class Driver:
             self._emit(Content, opener, here)
 
     def _fence_ends(self, found: str, mark: str, in_line: bool, first: bool) -> Reading[bool]:
-        """Whether a fence marker ends the fence: it is alone in its line, or in the line of the fence's start, which then
-        was inline code."""
+        """Whether a fence marker ends the fence: it is alone in its line, or in the line of the fence's start (then the
+        fence was inline code)."""
         scan, behind = self.scan, self.scan.position
         if in_line or not first or not mark.startswith(self.fence):
             return in_line and mark[0] == self.fence[0]
