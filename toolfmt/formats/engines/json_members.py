@@ -71,6 +71,8 @@ _MEMBER = re.compile(
     r"""(?:\Z|(?P<whole>:)))))))"""
 )
 """A member where no object is open any more."""
+_PLAIN_KEY = re.compile(r'[ \t\r\n]*(,)?[ \t\r\n]*"([\w.:/$@+-]{1,64})"[ \t\r\n]*:[ \t\r\n]*(?=[^ \t\r\n])')
+"""A key that has arrived with its comma, its colon and the beginning of its value: the most frequent case, for speed."""
 _ELLIPSIS = ".…<"
 """What stands in the place of a key or a value where a text explains how calls look."""
 
@@ -375,6 +377,11 @@ def next_key(
 ) -> Reading[str | None]:
     """The next key and its colon, read; None at the closing brace. As long as nothing is certain, what it holds is
     `unlike` a key no more."""
+    plain = _PLAIN_KEY.match(scan.text, scan.at) if notation.quoted_words else None
+    if plain is not None and (plain[1] is None) == first:
+        calls.key_at = scan.offset + plain.start(2) - 1
+        scan.at = plain.end()
+        return plain[2]
     comma = "" if first else (yield from follows(scan, ","))
     yield from scan.skip_spaces()
     expected = "a key or '}'" if first else "a key" if comma else "',' or '}'"
