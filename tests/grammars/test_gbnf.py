@@ -16,7 +16,6 @@ from gbnf_judges import JUDGES, Accepts, Judge, judge_of
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats.grammar.json_nodes import json_nodes
 from toolfmt.formats.grammar.nodes import (
-    Blanks,
     FreeText,
     JsonValue,
     Member,
@@ -28,6 +27,7 @@ from toolfmt.formats.grammar.nodes import (
     Rule,
     Rules,
     Text,
+    Whitespace,
     either,
     maybe,
     row,
@@ -53,10 +53,10 @@ def _agrees(accepts: Accepts, answers: Iterable[str], meaning: Accepts) -> None:
 
 
 def _is_raw(node: RawText, answer: str) -> bool:
-    text = answer.removesuffix(node.closer)
+    text = answer.removesuffix(node.end)
     bounded = node.least <= len(text) <= (len(text) if node.most is None else node.most)
-    first = answer.find(node.closer) == len(answer) - len(node.closer)
-    return answer.endswith(node.closer) and first and bounded and not any(never in text for never in node.never)
+    first = answer.find(node.end) == len(answer) - len(node.end)
+    return answer.endswith(node.end) and first and bounded and not any(never in text for never in node.never)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_patterns_that_no_syntax_supports_are_rejected(pattern: str) -> None:
 
 def test_text_and_whitespace(engine: Judge) -> None:
     text = 'a"\\\n\r\t\x01\x7fé\u2028🙂[^]-\\x416{2}'
-    accepts = engine.accepts(Rules(row(text, Blanks(), "1")))
+    accepts = engine.accepts(Rules(row(text, Whitespace(), "1")))
     answers = [text + "1", text + " \t\r\n 1", text, text + "\v1", text.replace("6", "") + "1"]
     assert [accepts(answer) for answer in answers] == [True, True, False, False, False]
 
@@ -280,9 +280,9 @@ def test_a_bounded_text_with_many_markers_holds_no_start_of_one(engine: Judge) -
     node = RawText("\n</parameter>", ("</parameter>", "<parameter=", "<function=", "</function>"), 1, 4000)
     assert gbnf(Rules(node)).narrower == (BOUNDED_TEXT,)
     accepts = engine.accepts(Rules(node))
-    answers = ["a\n</parameter>", "\n</parameter>", "a<b\n</parameter>", "a\n\n</parameter>", "a" * 4000 + node.closer]
+    answers = ["a\n</parameter>", "\n</parameter>", "a<b\n</parameter>", "a\n\n</parameter>", "a" * 4000 + node.end]
     assert [accepts(answer) for answer in answers] == [True, False, False, False, True]
-    assert not accepts("a" * 4001 + node.closer)
+    assert not accepts("a" * 4001 + node.end)
 
 
 def test_an_impossible_text_is_reported() -> None:

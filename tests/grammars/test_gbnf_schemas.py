@@ -136,7 +136,7 @@ def _pool() -> list[Any]:
 
 
 def _accepts(judge: Judge, schema: Any, *, exact: bool = True) -> Any:
-    return judge.accepts(Rules(JsonValue(Schemas(schema).alone(schema), exact)))
+    return judge.accepts(Rules(JsonValue(Schemas(schema).standalone(schema), exact)))
 
 
 @pytest.mark.parametrize("name", _SCHEMAS)
@@ -182,7 +182,7 @@ def test_more_than_sixty_members(judge: Judge) -> None:
     """In declared order, each at most once, those that are required all."""
     names = [f"p{at}" for at in range(70)]
     schema = _object({name: {"type": "integer"} for name in names}, "p3", "p69")
-    assert DECLARED_ORDER in gbnf(Rules(JsonValue(Schemas(schema).alone(schema)))).narrower
+    assert DECLARED_ORDER in gbnf(Rules(JsonValue(Schemas(schema).standalone(schema)))).narrower
     accepts = _accepts(judge, schema)
 
     def text(given: list[str]) -> str:

@@ -15,7 +15,6 @@ from lark.exceptions import LarkError
 
 from toolfmt.formats.grammar.nodes import (
     EMPTY,
-    Blanks,
     FreeText,
     JsonValue,
     Maybe,
@@ -30,6 +29,7 @@ from toolfmt.formats.grammar.nodes import (
     Rule,
     Rules,
     Text,
+    Whitespace,
     either,
     row,
 )
@@ -173,8 +173,8 @@ def test_the_inside_of_a_string_has_escapes_and_ends_with_its_quote() -> None:
 
 
 def test_whitespace_and_free_text_may_be_empty() -> None:
-    assert taken(row("a", Blanks(), "b"), "ab", "a \t\r\nb", "a\u00a0b", "a") == ["ab", "a \t\r\nb"]
-    assert taken(Maybe(Blanks()), "", " ", "x") == ["", " "]
+    assert taken(row("a", Whitespace(), "b"), "ab", "a \t\r\nb", "a\u00a0b", "a") == ["ab", "a \t\r\nb"]
+    assert taken(Maybe(Whitespace()), "", " ", "x") == ["", " "]
     assert taken(FreeText(), "", "x\ny") == ["", "x\ny"]
     assert taken(FreeText(("<t>", "<u>")), "", "x <t", "x <t>", "<u>") == ["", "x <t"]
     assert taken(FreeText(not_first="["), "", "x [", "[") == ["", "x ["]
@@ -222,8 +222,8 @@ def test_a_schema_is_rules_whose_names_stay_its_own() -> None:
 
 def test_terminals_know_what_they_are_made_of() -> None:
     raw, quoted = RawText("</v>", ("<k>",)), QuotedText('"')
-    made = plain_lark(Rules(row("<v>", raw, '"', quoted, Blanks(), raw)))
-    assert [terminal.node for terminal in made.terminals.values()] == [raw, quoted, Blanks()]
+    made = plain_lark(Rules(row("<v>", raw, '"', quoted, Whitespace(), raw)))
+    assert [terminal.node for terminal in made.terminals.values()] == [raw, quoted, Whitespace()]
     for terminal, text in zip(made.terminals.values(), ['x"\n</v>', '\\""', " \t"], strict=True):
         assert re.fullmatch(terminal.pattern, text)
     names = {terminal.name for terminal in Lark(made.text, parser="earley", lexer="dynamic").terminals}

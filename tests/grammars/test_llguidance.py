@@ -15,7 +15,6 @@ from grammar_walks import byte_tokenizer, encoded, end_of, ids_of, masks_of
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats.grammar.nodes import (
     EMPTY,
-    Blanks,
     FreeText,
     JsonValue,
     Maybe,
@@ -30,6 +29,7 @@ from toolfmt.formats.grammar.nodes import (
     Rule,
     Rules,
     Text,
+    Whitespace,
     either,
     row,
 )
@@ -105,7 +105,7 @@ def test_a_token_may_follow_a_raw_text_that_is_over() -> None:
     merged, apart = RawText("]]></v>", ("]]>",)), row(RawText("]]>"), "</v>")
     for node in (merged, apart, RawText("\n</v>", (), 0, 2), RawText("</v>", (), 0, 2), RawText("ab</v>", ("b",))):
         masks = masks_of(llguidance(Rules(node), ids_of(tokenizer, markers)), tokenizer)
-        text = "a" + (node.closer if isinstance(node, RawText) else "]]></v>")
+        text = "a" + (node.end if isinstance(node, RawText) else "]]></v>")
         for token in encoded(tokenizer, text):
             assert token in masks.allowed()
             masks.take(token)
@@ -125,7 +125,7 @@ def test_quoted_texts_are_escaped() -> None:
 
 def test_patterns_are_read_as_they_are_written() -> None:
     check_texts(row(Pattern(r"(a/b|\<[\n/]+\>){1,2}"), "."), ["a/b.", "<\n/>a/b."], ["a/ba/ba/b.", "."])
-    check_texts(row("a", Blanks(), "b"), ["ab", "a \r\n\tb"], ["a\x0cb"])
+    check_texts(row("a", Whitespace(), "b"), ["ab", "a \r\n\tb"], ["a\x0cb"])
 
 
 def test_free_text_contains_no_excluded_text_and_has_no_excluded_first_character() -> None:

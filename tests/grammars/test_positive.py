@@ -73,7 +73,7 @@ def test_expressions_of_a_format_match_texts_made_of_their_parts(format: ToolCal
 
 def check_expression(node: RawText | FreeText, chance: random.Random) -> bool:
     """Compares an expression for texts of parts of its markers; False if there is none."""
-    closer, never = (node.closer, node.never) if isinstance(node, RawText) else ("", node.without)
+    closer, never = (node.end, node.never) if isinstance(node, RawText) else ("", node.without)
     not_first = node.not_first if isinstance(node, FreeText) else ""
     found = closed_text(closer, never) if closer else open_text(never, not_first)
     if found is None:

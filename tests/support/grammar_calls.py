@@ -134,7 +134,7 @@ class Subject:
 
     @property
     def _closers(self) -> Iterator[str]:
-        return (node.closer for node in self._nodes() if isinstance(node, RawText))
+        return (node.end for node in self._nodes() if isinstance(node, RawText))
 
     @cached_property
     def special(self) -> list[str]:

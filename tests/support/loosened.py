@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from toolfmt.formats.grammar.json_nodes import json_nodes
 from toolfmt.formats.grammar.nodes import (
     EMPTY,
-    Blanks,
     Either,
     JsonValue,
     Maybe,
@@ -30,6 +29,7 @@ from toolfmt.formats.grammar.nodes import (
     Rule,
     Rules,
     Text,
+    Whitespace,
 )
 from toolfmt.formats.grammar.number_patterns import INTEGER, NUMBER
 from toolfmt.grammars.lark import ANY_ORDER
@@ -75,7 +75,7 @@ class Loosening:
             self._prefix = f"spelling{at}_"
             starts.append(self._loose(rules.start))
             self._rules |= {self._prefix + name: self._loose(node) for name, node in rules.rules.items()}
-        return Rules(Repeated(Either(tuple(dict.fromkeys(starts))), Blanks()), self._rules)
+        return Rules(Repeated(Either(tuple(dict.fromkeys(starts))), Whitespace()), self._rules)
 
     def _loose(self, node: Node) -> Node:
         match node:
@@ -95,12 +95,12 @@ class Loosening:
             case JsonValue(schema):
                 return self._json(schema)
             case RawText(closer):
-                bare = replace(node, closer=closer.strip()) if closer.strip() else node
-                return Row((Either((bare, _up_to_its_line(node))), Blanks()))
+                bare = replace(node, end=closer.strip()) if closer.strip() else node
+                return Row((Either((bare, _up_to_its_line(node))), Whitespace()))
             case QuotedText(quote):
                 return Pattern(_CODE_STRING % quote + _times(node) + quote)
             case Pattern():
-                return Row((Blanks(), _number(node), Blanks()))
+                return Row((Whitespace(), _number(node), Whitespace()))
             case Rule(name):
                 return Rule(self._prefix + name)
             case _:
@@ -109,14 +109,14 @@ class Loosening:
     def _separator(self, separator: Node) -> Node:
         if isinstance(separator, Text) and separator != EMPTY:
             return _spelt(separator.text, [*self._spellings, *self._between])
-        return Blanks() if separator == EMPTY else self._loose(separator)
+        return Whitespace() if separator == EMPTY else self._loose(separator)
 
     def _json(self, schema: str) -> Node:
         """A value with whitespace wherever JSON allows it, its strings and numbers in any of JSON's forms."""
         lowered = json_nodes(schema, False, f"schema{len(self._rules)}").map(_any_json)
         self._rules |= lowered.rules
         self._rules[f"schema{len(self._rules)}"] = EMPTY  # so that each schema has its own names
-        return Row((Blanks(), lowered.start, Blanks()))
+        return Row((Whitespace(), lowered.start, Whitespace()))
 
 
 def _any_json(node: Node) -> Node:
@@ -168,9 +168,9 @@ def _spelt(text: str, spellings: Sequence[Spelling]) -> Node:
 
 
 def _spaced(text: str) -> Node:
-    parts: list[Node] = [Blanks()]
+    parts: list[Node] = [Whitespace()]
     for word in _words(text):
-        parts += [Text(word), Blanks()]
+        parts += [Text(word), Whitespace()]
     return Row(tuple(parts))
 
 
@@ -182,9 +182,9 @@ def _words(text: str) -> Iterator[str]:
 
 def _up_to_its_line(node: RawText) -> Node:
     """A value on its own lines may contain its end marker where that begins no line."""
-    never = (node.closer, *(text for text in node.never if text != node.closer.strip()))
+    never = (node.end, *(text for text in node.never if text != node.end.strip()))
     texts = "|".join(map(_escaped, never))
-    return Pattern(rf"(?:(?!{texts})[\s\S]){_times(node)}{_escaped(node.closer)}")
+    return Pattern(rf"(?:(?!{texts})[\s\S]){_times(node)}{_escaped(node.end)}")
 
 
 def _escaped(text: str) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 import jsonschema
 
 from toolfmt.formats.grammar.nodes import (
-    Blanks,
     Either,
     FreeText,
     JsonValue,
@@ -29,6 +28,7 @@ from toolfmt.formats.grammar.nodes import (
     Rule,
     Rules,
     Text,
+    Whitespace,
 )
 
 _JSON_VALUE = json.JSONDecoder()
@@ -70,7 +70,7 @@ class _Matching:
                 return {at, *self.ends(part, at)}
             case Rule(name):
                 return self.ends(self.rules.rules[name], at)
-            case Blanks():
+            case Whitespace():
                 return range(at, at + len(text[at:]) - len(text[at:].lstrip(" \t\r\n")) + 1)
             case Repeated():
                 return self._repeated(node, at)
@@ -118,12 +118,12 @@ class _Matching:
         return found
 
     def _raw(self, node: RawText, at: int) -> set[int]:
-        end = self.text.find(node.closer, at)
+        end = self.text.find(node.end, at)
         inside = self.text[at:end]
         if end < 0 or any(never in inside for never in node.never):
             return set()
         right_length = node.least <= len(inside) and (node.most is None or len(inside) <= node.most)
-        return {end + len(node.closer)} if right_length else set()
+        return {end + len(node.end)} if right_length else set()
 
     def _quoted(self, node: QuotedText, at: int) -> set[int]:
         quote = re.escape(node.quote)

@@ -446,5 +446,5 @@ def _texts_of(terminal: Terminal, texts: st.SearchStrategy[str]) -> st.SearchStr
     whole, node = re.compile(terminal.pattern), terminal.node
     if not isinstance(node, RawText):
         return st.from_regex(whole, fullmatch=True, alphabet=st.characters(codec="utf-8"))
-    closer = node.closer
+    closer = node.end
     return texts.map(lambda text: text + closer).filter(lambda text: bool(whole.fullmatch(text)))

@@ -25,7 +25,6 @@ from toolfmt.errors import CannotConstrain
 from toolfmt.formats.grammar.json_nodes import json_nodes
 from toolfmt.formats.grammar.nodes import (
     EMPTY,
-    Blanks,
     Either,
     FreeText,
     JsonValue,
@@ -41,6 +40,7 @@ from toolfmt.formats.grammar.nodes import (
     Rule,
     Rules,
     Text,
+    Whitespace,
     either,
     inner_nodes,
     row,
@@ -177,7 +177,7 @@ class _Writer:
                 return self._quoted_text(node)
             case Pattern():
                 return self._body(name, nodes_of(node.pattern))
-            case Blanks():
+            case Whitespace():
                 return r"[ \t\r\n]*"
             case _Exactly():
                 return self._exactly(node)
@@ -272,15 +272,15 @@ class _Writer:
         bounded = node.least > 0 or node.most is not None
         try:
             limit = _TEXT_STATES if bounded else None
-            states = text_states(node.closer, node.never, node.least, node.most, limit=limit)
+            states = text_states(node.end, node.never, node.least, node.most, limit=limit)
         except TooLarge:
             if BOUNDED_TEXT not in self.narrower:
                 self.narrower.append(BOUNDED_TEXT)
-            starts = sorted({text[0] for text in (node.closer, *node.never) if text})
+            starts = sorted({text[0] for text in (node.end, *node.never) if text})
             plain = Characters(tuple((start, start) for start in starts), but=True)
-            return f"{self._times(plain, node.least, node.most)} {_literal(node.closer)}"
+            return f"{self._times(plain, node.least, node.most)} {_literal(node.end)}"
         if not states[0].moves and states[0].other is None and not states[0].ends:
-            raise CannotConstrain(f"no text of {node.least} to {node.most} characters can stand before {node.closer!r}")
+            raise CannotConstrain(f"no text of {node.least} to {node.most} characters can stand before {node.end!r}")
         return self._states(name, states)
 
     def _states(self, name: str, states: list[State]) -> str:

@@ -188,7 +188,7 @@ def _texts(node: Node) -> Iterator[str]:
     if isinstance(node, Text):
         yield node.text
     elif isinstance(node, RawText):
-        yield from (node.closer, *node.never)
+        yield from (node.end, *node.never)
     elif isinstance(node, FreeText):
         yield from node.without
     for inner in inner_nodes(node):

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from toolfmt.formats.grammar.json_nodes import json_nodes
 from toolfmt.formats.grammar.nodes import (
-    Blanks,
     Either,
     FreeText,
     JsonValue,
@@ -30,6 +29,7 @@ from toolfmt.formats.grammar.nodes import (
     Rule,
     Rules,
     Text,
+    Whitespace,
 )
 
 ANY_ORDER = 6
@@ -42,7 +42,7 @@ DECLARED_ORDER = "declared-order"
 class Terminal:
     """The source of a terminal: a node, and the Python regular expression that fully matches every text of it.
 
-    `Blanks` and a `FreeText` may be empty, but terminals of Lark may not: their terminals exclude the empty text.
+    `Whitespace` and a `FreeText` may be empty, but terminals of Lark may not: their terminals exclude the empty text.
     """
 
     node: Node
@@ -127,8 +127,8 @@ class _Writer:
 
     def _raw(self, node: RawText) -> str:
         """The text and its end marker are one terminal, because what it cannot contain determines its end."""
-        character = _any_but(node.closer, node.closer.strip(), *node.never)
-        return self._terminal("RAW", node, character + _times(node.least, node.most) + _pattern(node.closer))
+        character = _any_but(node.end, node.end.strip(), *node.never)
+        return self._terminal("RAW", node, character + _times(node.least, node.most) + _pattern(node.end))
 
     def _terminal(self, kind: str, node: Node, pattern: str) -> str:
         if pattern not in self._terminal_names:
@@ -146,7 +146,7 @@ class _Writer:
             return " | ".join(dict.fromkeys(self.symbol(part, scope) for part in node.parts))
         if isinstance(node, Maybe):
             return f"{self.symbol(node.part, scope)} |"
-        if isinstance(node, Blanks):
+        if isinstance(node, Whitespace):
             return self._terminal("BLANKS", node, r"[ \t\r\n]+") + " |"
         if isinstance(node, FreeText):
             first = f"(?!{_pattern(node.not_first)})" if node.not_first else ""

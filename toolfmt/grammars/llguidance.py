@@ -21,7 +21,6 @@ from typing import Any
 
 from toolfmt.formats.grammar.nodes import (
     EMPTY,
-    Blanks,
     Either,
     FreeText,
     JsonValue,
@@ -36,6 +35,7 @@ from toolfmt.formats.grammar.nodes import (
     Rule,
     Rules,
     Text,
+    Whitespace,
     inner_nodes,
 )
 from toolfmt.grammars.exported import Exported
@@ -109,7 +109,7 @@ class _Writer:
 
     def _closed(self, node: RawText) -> tuple[str, list[str]]:
         """Split an end marker: what ends the raw text's terminal, and the rest (a token and what follows it)."""
-        pieces = self._between_tokens(node.closer)
+        pieces = self._between_tokens(node.end)
         first = next((at for at, piece in enumerate(pieces) if piece in self._tokens), len(pieces))
         return "".join(pieces[:first]), pieces[first:]
 
@@ -125,7 +125,7 @@ class _Writer:
                 return _rule_name(name)
             case Pattern(pattern):
                 return self._terminal(f"/{_of_rust(pattern)}/")
-            case Blanks():
+            case Whitespace():
                 return r"/[ \t\r\n]*/"
             case QuotedText(quote, least, most):
                 mark = literally(quote)
@@ -183,7 +183,7 @@ class _Writer:
     def _raw_text(self, node: RawText) -> str:
         """Return one terminal for the text and the textual part of the end marker."""
         last, after = self._closed(node)
-        symbol = self._raw_symbol(node, last, [*node.never, node.closer.strip() if after else node.closer])
+        symbol = self._raw_symbol(node, last, [*node.never, node.end.strip() if after else node.end])
         return self._rule(" ".join([symbol, *self._text_parts("".join(after))])) if after else symbol
 
     def _raw_symbol(self, node: RawText, last: str, never: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The grammars of engines with drawn parameters: what the writer writes they allow."""
+"""Grammars of engines with random parameters allow what the writer writes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from toolfmt.formats.values.value_writers import QuotedJsonValues
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
-def test_a_grammar_of_drawn_parameters_allows_what_is_written(kind: str) -> None:
+def test_a_grammar_of_random_parameters_allows_written_calls(kind: str) -> None:
     @settings(max_examples=depth.examples(60), suppress_health_check=list(HealthCheck))
     @given(drawn_engines.ENGINES[kind], st.lists(CALLS, min_size=1, max_size=2))
     def allowed(engine: Any, calls: list[Any]) -> None:
         format = drawn_engines.format_of(engine)
         try:
             found = answer_grammar(format, TOOLS, choice="required")
-        except CannotConstrain as refusal:
-            assert "as JSON in quotes" in str(refusal)
+        except CannotConstrain as error:
+            assert "as JSON in quotes" in str(error)
             assume(False)
         try:
             text = write(format, calls, TOOLS)
@@ -62,7 +62,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def test_a_string_with_a_marker_of_the_format_is_written_but_not_allowed() -> None:
-    """The grammar names this limit: without an end marker of its own, a call's `}` could end it."""
+    """The grammar names this limit. Without an end marker of its own, a call's `}` could end the string."""
     engine = Tagged(
         opener="",
         closer="",

@@ -1,5 +1,4 @@
-"""What every engine specifies as nodes, compared with the writer, the strict parser and the schemas, without a grammar
-syntax.
+"""The nodes of every engine, compared with the writer, the strict parser and the schemas, without a grammar syntax.
 
 `node_matching` defines what nodes mean.
 """
@@ -38,7 +37,7 @@ UNFRAMED = {
     ("xml_function", "without a frame"),
 }
 BY_FIRST_CHARACTER = {"glm4_legacy"}
-"""Formats whose calls begin with only the tool's name: no event separates them from text."""
+"""Formats whose calls begin with only the tool's name. Nothing separates such calls from text."""
 
 
 def _rules(format: ToolCallFormat, tools: Any = TOOLS, choice: str = "required", parallel: bool = True) -> Rules:
@@ -46,7 +45,7 @@ def _rules(format: ToolCallFormat, tools: Any = TOOLS, choice: str = "required",
 
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
-def test_what_is_written_is_allowed(format: ToolCallFormat) -> None:
+def test_written_calls_are_allowed(format: ToolCallFormat) -> None:
     found = answer_grammar(format, TOOLS, choice="required")
     most = 1 if "one-call" in found.rules.narrower else 3
 
@@ -63,12 +62,12 @@ def test_what_is_written_is_allowed(format: ToolCallFormat) -> None:
 
 
 def _damaged() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Calls that break the schemas, each in one way."""
+    """Calls with one invalid part each."""
     weather = {"city": "Oslo"}
     book = {"who": {"name": "Ann"}, "price": 1}
     yield "an unknown tool", "frobnicate", weather
     yield "a required argument is missing", "get_weather", {"days": 3}
-    yield "a text for an integer", "get_weather", weather | {"days": "three"}
+    yield "a string for an integer", "get_weather", weather | {"days": "three"}
     yield "a fraction for an integer", "get_weather", weather | {"days": 3.5}
     yield "a value that is not listed", "get_weather", weather | {"units": "kelvin"}
     yield "a number for a boolean", "get_weather", weather | {"detail": 1}
@@ -82,7 +81,7 @@ def _damaged() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
-def test_what_breaks_a_schema_is_not_allowed(format: ToolCallFormat) -> None:
+def test_invalid_arguments_are_not_allowed(format: ToolCallFormat) -> None:
     rules = _rules(format)
     schemas = tool_schemas(TOOLS)
     for kind, name, arguments in _damaged():
@@ -99,7 +98,7 @@ def _types(schemas: dict[str, dict[str, Any]]) -> Any:
 
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
-def test_text_and_calls_or_text_alone(format: ToolCallFormat) -> None:
+def test_text_with_or_without_calls(format: ToolCallFormat) -> None:
     if format.name in BY_FIRST_CHARACTER:
         with pytest.raises(CannotConstrain, match="just the tool's name"):
             _rules(format, choice="auto")
@@ -156,7 +155,7 @@ def test_reasoning_may_precede_calls(format: ToolCallFormat) -> None:
     ],
 )
 @pytest.mark.parametrize("choice", ["auto", "required"])
-def test_what_the_prompt_started_is_not_started_again(name: str, prefix: str, choice: str) -> None:
+def test_a_call_that_the_prompt_started_is_continued(name: str, prefix: str, choice: str) -> None:
     format = next(format for format in FORMATS if format.name == name)
     started = answer_grammar(format, TOOLS, choice=choice, prefix=prefix).rules
     call = write(format, [("now", {})], TOOLS)
@@ -172,7 +171,7 @@ def test_what_the_prompt_started_is_not_started_again(name: str, prefix: str, ch
 
 _PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 _TREE = {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}}
-HELD: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
+SUPPORTED: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
     ("$ref", {"$ref": "#/$defs/person"}, [{"name": "x"}], [{"nom": "x"}, {}, 3]),
     ("a tree", {"$ref": "#/$defs/tree"}, [{}, {"kids": []}, {"kids": [{"kids": [{}]}]}], [{"kids": [3]}, {"x": 1}]),
     ("allOf", {"allOf": [{"type": "integer"}, {"minimum": 3}, {"maximum": 12}]}, [3, 12], [2, 13, "x"]),
@@ -181,7 +180,7 @@ HELD: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
     ("anyOf", {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, [3, True], [3.5, "x", None]),
     ("oneOf", {"oneOf": [{"type": "integer"}, {"type": "array", "items": {"type": "boolean"}}]}, [3, [True]], [[3]]),
     ("a constant or a number", {"oneOf": [{"const": "auto"}, {"type": "integer"}]}, ["auto", 3], ["other", True]),
-    ("told apart by a member",
+    ("alternatives that differ in a member",
      {"oneOf": [{"type": "object", "properties": {"kind": {"const": kind}, "of": {"type": type_}},
                  "required": ["kind", "of"]} for kind, type_ in (("a", "integer"), ("b", "boolean"))]},
      [{"kind": "a", "of": 3}, {"kind": "b", "of": True}], [{"kind": "a", "of": True}, {"of": 3}]),
@@ -200,7 +199,7 @@ HELD: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
     ("allOf with a closed object",
      {"allOf": [{"properties": {"x": {"type": "integer"}}, "additionalProperties": False},
                 {"properties": {"y": {"type": "integer"}}}]}, [{"x": 3}, {}], [{"y": 3}, {"x": 3, "y": 3}]),
-    ("unevaluated members behind allOf",
+    ("unevaluated members next to allOf",
      {"type": "object", "unevaluatedProperties": False,
       "allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "boolean"}}}]},
      [{"a": 3, "b": True}, {"b": True}], [{"c": 3}, {"a": True}]),
@@ -227,16 +226,18 @@ _JSON = next(format for format in FORMATS if format.name == "json")
 
 
 @pytest.mark.sample(6)
-@pytest.mark.parametrize(("schema", "valid", "invalid"), [case[1:] for case in HELD], ids=[case[0] for case in HELD])
+@pytest.mark.parametrize(
+    ("schema", "valid", "invalid"), [case[1:] for case in SUPPORTED], ids=[case[0] for case in SUPPORTED]
+)
 @pytest.mark.parametrize("name", ["json", "lfm2", "glm4", "minimax_m3", "gemma4", "kimi_k3"])
-def test_schemas_are_held_to(name: str, schema: dict[str, Any], valid: list[Any], invalid: list[Any]) -> None:
+def test_schemas_are_enforced(name: str, schema: dict[str, Any], valid: list[Any], invalid: list[Any]) -> None:
     format = next(format for format in FORMATS if format.name == name)
     tools = [_tool("f", {"p": schema}, "p", **{"$defs": _DEFINITIONS})]
     rules = _rules(format, tools)
     types = _types(tool_schemas(tools))
     union = schema.get("oneOf", [{}])[0].get("type") == "object"
     if name == "minimax_m3" and (union or schema.get("$ref") == "#/$defs/counts"):
-        assert "objects-as-json" in rules.narrower  # neither two objects in a union nor free ones are tags there
+        assert "objects-as-json" in rules.narrower  # it writes objects in a union and objects with any keys as JSON
         return
     texts = {format.writer.write([("f", {"p": value})], types) for value in valid}
     for text in texts:
@@ -246,12 +247,14 @@ def test_schemas_are_held_to(name: str, schema: dict[str, Any], valid: list[Any]
         assert not allows(rules, text)
 
 
-@pytest.mark.parametrize(("schema", "valid", "invalid"), [case[1:] for case in HELD], ids=[case[0] for case in HELD])
+@pytest.mark.parametrize(
+    ("schema", "valid", "invalid"), [case[1:] for case in SUPPORTED], ids=[case[0] for case in SUPPORTED]
+)
 @pytest.mark.parametrize("exact", [True, False])
-def test_json_in_other_nodes_means_the_same(
+def test_json_nodes_allow_the_same_values_as_a_json_value(
     exact: bool, schema: dict[str, Any], valid: list[Any], invalid: list[Any]
 ) -> None:
-    whole = Schemas({"$defs": _DEFINITIONS}).alone(schema)
+    whole = Schemas({"$defs": _DEFINITIONS}).standalone(schema)
     rules = json_nodes(whole, exact)
     for value in valid:
         assert allows(rules, json.dumps(value))
@@ -267,15 +270,19 @@ UNSUPPORTED: list[tuple[str, dict[str, Any], str]] = [
     ("if", {"if": {"type": "string"}, "then": {"minLength": 3}}, "'if'"),
     ("overlapping oneOf", {"oneOf": [{"type": "integer"}, {"type": "number"}]}, "'oneOf' overlap"),
     ("unique items", {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "'uniqueItems'"),
-    ("a reference to nothing", {"$ref": "#/$defs/nobody"}, "cannot be resolved"),
+    ("an unresolved reference", {"$ref": "#/$defs/missing"}, "cannot be resolved"),
     ("a reference to itself", {"$ref": "#/properties/p"}, "refers to itself"),
     ("a reference elsewhere", {"$ref": "other.json"}, "cannot be resolved"),
-    ("nothing", {"allOf": [{"type": "string"}, {"type": "integer"}]}, "types exclude each other"),
-    ("no number", {"type": "object", "properties": {"q": {"enum": []}}}, "allows no value"),
-    ("a key too many", {"properties": {"q": {}, "r": {}}, "maxProperties": 1}, "number of keys"),
-    ("a required key that may not be", {"required": ["q"], "additionalProperties": False}, "does not allow that key"),
+    ("no valid value", {"allOf": [{"type": "string"}, {"type": "integer"}]}, "types exclude each other"),
+    ("an empty enum", {"type": "object", "properties": {"q": {"enum": []}}}, "allows no value"),
+    ("too many keys", {"properties": {"q": {}, "r": {}}, "maxProperties": 1}, "number of keys"),
+    (
+        "a required key that is not allowed",
+        {"required": ["q"], "additionalProperties": False},
+        "does not allow that key",
+    ),
     ("a list of strings with a pattern", {"enum": ["a"], "pattern": "^a$"}, "a list of values and limits"),
-    ("a constant that is none of a list", {"allOf": [{"const": 3}, {"enum": [4]}]}, "allows no value"),
+    ("a constant that is not in the list", {"allOf": [{"const": 3}, {"enum": [4]}]}, "allows no value"),
     ("oneOf with a part that names no type", {"oneOf": [{"type": "string"}, {"required": ["a"]}]}, "'oneOf' overlap"),
     ("oneOf of limits", {"oneOf": [{"minLength": 3}, {"minimum": 5}]}, "'oneOf' overlap"),
     ("oneOf of one number", {"oneOf": [{"const": 1}, {"const": 1.0}]}, "'oneOf' overlap"),
@@ -284,14 +291,14 @@ UNSUPPORTED: list[tuple[str, dict[str, Any], str]] = [
         {"anyOf": [{"properties": {"a": {}}}], "unevaluatedProperties": False},
         "'unevaluatedProperties'",
     ),
-    ("more items than there may be", {"type": "array", "minItems": 3, "maxItems": 1}, "'minItems' is more than"),
-    ("longer than it may be", {"type": "string", "minLength": 3, "maxLength": 1}, "'minLength' is more than"),
-    ("items in two ways", {"allOf": [{"prefixItems": [{}]}, {"items": {"type": "string"}}]}, "apply together"),
+    ("minItems above maxItems", {"type": "array", "minItems": 3, "maxItems": 1}, "'minItems' is more than"),
+    ("minLength above maxLength", {"type": "string", "minLength": 3, "maxLength": 1}, "'minLength' is more than"),
+    ("items and prefixItems", {"allOf": [{"prefixItems": [{}]}, {"items": {"type": "string"}}]}, "apply together"),
     ("an id of its own", {"$id": "http://e/x", "type": "string"}, "'$id'"),
-    ("a count that is none", {"type": "string", "minLength": None}, "which is not a non-negative integer"),
-    ("a count of a half", {"type": "array", "minItems": 1.5}, "which is not a non-negative integer"),
-    ("a bound that is none", {"type": "number", "minimum": float("inf")}, "which is not a number"),
-    ("a pattern that is none", {"type": "string", "pattern": None}, "which is not a string"),
+    ("a count that is null", {"type": "string", "minLength": None}, "which is not a non-negative integer"),
+    ("a fractional count", {"type": "array", "minItems": 1.5}, "which is not a non-negative integer"),
+    ("an infinite bound", {"type": "number", "minimum": float("inf")}, "which is not a number"),
+    ("a pattern that is null", {"type": "string", "pattern": None}, "which is not a string"),
     ("very many items", {"type": "array", "minItems": 10_000_000}, "more than 10000"),
     ("a bound of draft 4", {"enum": [1], "exclusiveMinimum": True}, "since draft 6"),
     ("counted keys", {"type": "object", "properties": {"q": {}}, "minProperties": 1}, "number of keys"),
@@ -312,7 +319,7 @@ def test_schemas_that_no_grammar_can_enforce_are_rejected_by_name(name: str, sch
 
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
-def test_arguments_that_may_all_be_missing(format: ToolCallFormat) -> None:
+def test_optional_arguments_may_all_be_missing(format: ToolCallFormat) -> None:
     tools = [_tool("f", {"a": {"type": "string"}, "b": {"type": "integer"}})]
     rules = _rules(format, tools)
     for arguments in ({}, {"a": "x"}, {"b": 3}, {"a": "x", "b": 3}, {"b": 3, "a": "x"}):
@@ -329,7 +336,7 @@ def test_an_unconstrained_value_may_be_anything() -> None:
 
 
 @pytest.mark.parametrize("name", ["glm4", "minimax_m3"])
-def test_a_listed_text_that_looks_like_a_listed_number_is_left_out(name: str) -> None:
+def test_a_listed_string_that_looks_like_a_listed_number_is_left_out(name: str) -> None:
     format = next(format for format in FORMATS if format.name == name)
     tools = [_tool("f", {"p": {"enum": ["3", "x", 2.5]}}, "p")]
     for value, allowed in (("3", False), ("x", True), (2.5, True)):
@@ -337,7 +344,7 @@ def test_a_listed_text_that_looks_like_a_listed_number_is_left_out(name: str) ->
         assert allows(_rules(format, tools), text) is allowed
 
 
-def test_a_marked_value_holds_tags() -> None:
+def test_a_cdata_section_may_contain_tags() -> None:
     format = next(format for format in FORMATS if format.name == "minicpm5")
     tools = [_tool("f", {"p": {"type": "string"}}, "p")]
     text = write(format, [("f", {"p": "a <b> & c"})], tools)
@@ -345,7 +352,7 @@ def test_a_marked_value_holds_tags() -> None:
     assert allows(_rules(format, tools), text)
 
 
-def test_text_before_calls_holds_no_marker_of_others() -> None:
+def test_text_before_calls_contains_no_other_marker_of_calls() -> None:
     rules = _rules(_JSON, choice="auto")
     call = write(_JSON, [("now", {})], TOOLS)
     assert allows(rules, f"a {call}")
@@ -355,8 +362,9 @@ def test_text_before_calls_holds_no_marker_of_others() -> None:
 
 
 def test_text_has_no_delimiter_of_a_call_without_its_start_marker() -> None:
-    """Mistral's parser reads `now[ARGS]{}` at the start of an output as a call, whose arguments no grammar checks; the
-    character after the name shows it.
+    """Mistral's parser reads `now[ARGS]{}` at the start of an output as a call, whose arguments no grammar checks.
+
+    It recognizes the call by the delimiter after the name.
     """
     mistral = next(format for format in FORMATS if format.name == "mistral")
     rules = answer_grammar(mistral, TOOLS, choice="auto").rules
@@ -372,7 +380,7 @@ def test_a_call_number_has_the_digits_that_the_family_writes() -> None:
         assert allows(_rules(format), write(format, [("now", {})] * count, TOOLS)), name
 
 
-def test_members_are_sorted_where_the_family_sorts_them() -> None:
+def test_members_are_sorted_if_the_family_sorts_them() -> None:
     format = next(format for format in FORMATS if format.name == "inkling")
     inner = {"type": "object", "properties": {"b": {"type": "integer"}, "a": {"type": "integer"}}}
     rules = _rules(format, [_tool("f", {"p": inner}, "p")])
@@ -390,7 +398,7 @@ def _nodes(node: Node) -> Iterator[Node]:
 
 
 def test_whitespace_before_the_end_marker_is_only_allowed_after_a_value() -> None:
-    """As the writer has it: no family writes so today, and a derived one may."""
+    """The grammar agrees with the writer. No known format writes such whitespace, but a derived one may."""
     glm = next(format for format in FORMATS if format.name == "glm4").variants["without newlines"]
     assert isinstance(glm, Tagged)
     engine = replace(glm, between="\n")
@@ -412,7 +420,7 @@ class _Wrapped:
 
 
 class _WithGrammar(_Wrapped):
-    """One that registers its grammar."""
+    """An engine of another package that registers its grammar."""
 
 
 @grammar_of.register(_WithGrammar)
@@ -429,7 +437,7 @@ def test_an_engine_of_another_package_registers_its_grammar() -> None:
     assert str(raised.value) == "the format own has no grammar: its engine _Wrapped has not registered one"
 
 
-def test_a_string_or_another_type_begins_like_no_constrained_value() -> None:
+def test_a_string_does_not_begin_like_a_value_of_a_limited_type() -> None:
     format = next(format for format in FORMATS if format.name == "glm4")
 
     def allowed(schema: dict[str, Any], text: str) -> bool:
@@ -440,7 +448,9 @@ def test_a_string_or_another_type_begins_like_no_constrained_value() -> None:
     limited = [_tool("f", {"p": {"type": ["string", "integer"], "minimum": 20}}, "p")]
     for value, valid in (("x", True), ("12", False), ("21", False), (21, True)):
         text = for_tags.writer.write([("f", {"p": value})], lambda name, *path: frozenset({"string"}))
-        assert allows(_rules(for_tags, limited), text) is (valid or value == "21")  # which is the number's text
+        assert allows(_rules(for_tags, limited), text) is (
+            valid or value == "21"
+        )  # the same text as that of the number 21
 
     either_of = {"type": ["string", "integer"]}
     assert allowed(either_of | {"minLength": 2}, "12 x")
@@ -458,7 +468,7 @@ def test_an_unknown_type_allows_any_value() -> None:
             assert allows(_rules(format, tools), write(format, [("f", {"p": value})], tools))
 
 
-def test_members_that_are_not_evaluated_are_others() -> None:
+def test_unevaluated_members_are_additional_ones() -> None:
     tools = [_tool("f", {"p": {"properties": {"a": {"type": "integer"}}, "unevaluatedProperties": False}}, "p")]
     assert allows(_rules(_JSON, tools), write(_JSON, [("f", {"p": {"a": 3}})], tools))
     assert not allows(_rules(_JSON, tools), write(_JSON, [("f", {"p": {"b": 3}})], tools))
@@ -476,8 +486,8 @@ def test_members_that_are_not_evaluated_are_others() -> None:
         ("glm4", "a<b", "p", "its name"),
         ("lfm2", "a b", "p", "its name"),
         ("glm4", "f", "a<b", "its key"),
-        ("glm4", "f", " x", "its key"),  # it is read back without the space
-        ("sarashina", "'x'", "p", "its name"),  # it is read back, and the parser reports a tolerance
+        ("glm4", "f", " x", "its key"),  # the parser strips the space
+        ("sarashina", "'x'", "p", "its name"),  # the parser reports a tolerance
     ],
 )
 def test_names_that_a_format_cannot_write_are_rejected(name: str, tool: str, key: str, what: str | None) -> None:
@@ -490,14 +500,14 @@ def test_names_that_a_format_cannot_write_are_rejected(name: str, tool: str, key
         _rules(format, tools)
 
 
-def test_keys_of_parts_are_tried_too() -> None:
+def test_keys_of_subschemas_are_checked_too() -> None:
     format = next(format for format in FORMATS if format.name == "lfm2")
     tool = {"name": "f", "parameters": {"allOf": [{"type": "object", "properties": {"a b": {"type": "integer"}}}]}}
     with pytest.raises(CannotConstrain, match="its key would not survive a round trip"):
         _rules(format, [tool])
 
 
-def test_names_that_a_format_can_write_are_taken() -> None:
+def test_names_that_a_format_can_write_are_allowed() -> None:
     for format in ALL:
         tools = [_tool("get-time.now", {"user_id": {"type": "integer"}, "größe": {"type": "integer"}})]
         for key in ("user_id", "größe"):
@@ -510,7 +520,7 @@ def test_half_a_character_is_rejected() -> None:
 
 
 def test_references_to_the_same_part_are_followed_once() -> None:
-    """Twenty-two levels, each of which refers to the next twice, would be four million steps."""
+    """Twenty-two levels, each of which refers to the next one twice, would take four million steps."""
     levels = {f"a{at}": {"allOf": [{"$ref": f"#/$defs/a{at + 1}"}] * 2} for at in range(22)}
     tools = [_tool("f", {"p": {"$ref": "#/$defs/a0"}}, "p", **{"$defs": levels | {"a22": {"type": "integer"}}})]
     assert allows(_rules(_JSON, tools), write(_JSON, [("f", {"p": 3})], tools))
@@ -551,7 +561,7 @@ def test_an_unknown_tool_choice_is_rejected() -> None:
         _rules(_JSON, [])
 
 
-def test_what_is_left_out_is_named() -> None:
+def test_limits_of_the_grammar_are_named() -> None:
     def narrower(**more: Any) -> tuple[str, ...]:
         return _rules(_JSON, [_tool("f", {"p": {}}, **more)]).narrower
 
@@ -583,8 +593,8 @@ def _strictly_read(format: ToolCallFormat, text: str, tools: Any = TOOLS) -> boo
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
-def test_damage_that_is_allowed_is_read_strictly(format: ToolCallFormat) -> None:
-    """With one character removed or replaced anywhere: what the grammar still allows, the strict parser still reads."""
+def test_a_damaged_call_that_is_allowed_is_parsed_strictly(format: ToolCallFormat) -> None:
+    """With one character removed or inserted anywhere: the strict parser accepts what the grammar allows."""
     rules = _rules(replace(format))
     text = write(format, [("book", {"who": {"name": "Ann"}, "price": 1.5, "note": "so"})], TOOLS)
     for at in range(len(text)):

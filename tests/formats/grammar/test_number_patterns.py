@@ -20,7 +20,7 @@ def _found(pattern: str, text: str) -> bool:
 
 
 @given(st.none() | _INTEGERS, st.none() | _INTEGERS, _INTEGERS)
-def test_integers_are_those_between_the_bounds(least: int | None, most: int | None, number: int) -> None:
+def test_integers_match_exactly_those_between_the_bounds(least: int | None, most: int | None, number: int) -> None:
     pattern = integers(least, most)
     for near in (number, *(bound + step for bound in (least, most) if bound is not None for step in (-1, 0, 1))):
         within = (least is None or near >= least) and (most is None or near <= most)
@@ -28,7 +28,9 @@ def test_integers_are_those_between_the_bounds(least: int | None, most: int | No
 
 
 @given(_BOUNDS, _BOUNDS, _DECIMALS)
-def test_numbers_are_those_between_the_bounds(least: Bound | None, most: Bound | None, number: Decimal) -> None:
+def test_numbers_match_exactly_those_between_the_bounds(
+    least: Bound | None, most: Bound | None, number: Decimal
+) -> None:
     pattern = numbers(least, most)
     steps = [Decimal(step) for step in ("-1", "-0.001", "0", "0.0", "0.001", "0.1", "1")]
     for near in (number, *(bound.value + step for bound in (least, most) if bound is not None for step in steps)):
@@ -47,6 +49,6 @@ def test_the_narrower_of_two_bounds_counts() -> None:
     assert whole_bounds({"minimum": 0.5, "exclusiveMaximum": 3}) == (1, 2)
 
 
-def test_there_may_be_none() -> None:
+def test_an_empty_range_has_no_pattern() -> None:
     assert integers(3, 2) == ""
     assert numbers(Bound(Decimal(1), True), Bound(Decimal(1))) == ""

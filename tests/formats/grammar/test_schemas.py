@@ -1,5 +1,6 @@
-"""A grammar is never wider than the schemas: for schemas of all kinds, the strict parser reads what it allows, and it
-is valid.
+"""A grammar is never wider than the schemas: with random schemas, the strict parser accepts what the grammar allows.
+
+The arguments are valid.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _NAMES = ["json", "lfm2", "glm4", "minimax_m3", "kimi_k3", "gemma4", "minicpm5",
 
 
 def _schema(draw: random.Random, depth: int = 0) -> dict[str, Any]:
-    """A schema of any kind, most of them odd."""
+    """Return a random schema, often an unusual one."""
     kind = draw.random()
     if depth < 2 and kind < 0.26:
         union = draw.choice(["anyOf", "anyOf", "oneOf", "allOf", "allOf"])
@@ -82,7 +83,7 @@ def _strictly(format: ToolCallFormat, text: str, tools: list[dict[str, Any]]) ->
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("seed", depth.spread(range(200), 10))
 @pytest.mark.parametrize("name", _NAMES)
-def test_what_is_allowed_is_valid(name: str, seed: int) -> None:
+def test_allowed_values_are_valid(name: str, seed: int) -> None:
     draw = random.Random(seed * len(_NAMES) + _NAMES.index(name))
     format = next(format for format in FORMATS if format.name == name)
     for _ in range(8):
@@ -91,8 +92,8 @@ def test_what_is_allowed_is_valid(name: str, seed: int) -> None:
         tools = [{"name": "f", "parameters": parameters}]
         try:
             rules = answer_grammar(format, tools, choice="required").rules
-        except CannotConstrain as refusal:
-            assert "'f'" in str(refusal)
+        except CannotConstrain as error:
+            assert "'f'" in str(error)
             continue
         for value in VALUES:
             text = format.writer.write([("f", {"p": value})], lambda tool, *path: parameter_types(parameters, *path))  # noqa: B023 - it is called immediately
@@ -102,7 +103,7 @@ def test_what_is_allowed_is_valid(name: str, seed: int) -> None:
 
 
 def test_most_valid_values_are_allowed() -> None:
-    """Rejections and omissions do not use up the schemas: no plain schema is rejected."""
+    """No plain schema is rejected. Otherwise the tests above could pass because everything is rejected."""
     for name in _NAMES:
         format = next(format for format in FORMATS if format.name == name)
         for kind in TYPES[:5]:
@@ -115,19 +116,21 @@ def test_most_valid_values_are_allowed() -> None:
                     assert allows(rules, text) or "\\" in text, (name, schema, value)
 
 
-_READ_AS_STRINGS: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
+_PARSED_AS_STRINGS: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
     ({"allOf": [{"type": ["string", "integer"]}, {"enum": [1, 2.5, None, "null", "a"]}]}, ["a"], [1]),
     ({"allOf": [{"type": ["string", "integer"], "maxLength": 1}, {"type": ["string", "number"]}]}, ["a", 1], [12]),
     ({"type": ["string", "integer"], "enum": [1, "a"]}, [1, "a"], [2]),
 ]
-"""Schemas whose parts show a parser that texts are strings (an integer is not a `number` in the types of a value
-between tags), with values that the grammar accepts and values that it does not: as strings they are not valid.
+"""Schemas with values that the grammar accepts and values that it does not.
+
+Their parts make a parser treat texts as strings: between tags, an integer is not a `number`. As strings, the values
+that are not accepted are invalid.
 """
 
 
 @pytest.mark.parametrize("name", ["glm4", "qwen3_5", "minimax_m3"])
-@pytest.mark.parametrize(("schema", "allowed", "others"), _READ_AS_STRINGS)
-def test_a_value_that_is_read_as_a_string_is_not_allowed_as_another(
+@pytest.mark.parametrize(("schema", "allowed", "others"), _PARSED_AS_STRINGS)
+def test_a_value_that_is_parsed_as_a_string_is_only_allowed_as_one(
     name: str, schema: dict[str, Any], allowed: list[Any], others: list[Any]
 ) -> None:
     format = next(format for format in FORMATS if format.name == name)
@@ -141,7 +144,7 @@ def test_a_value_that_is_read_as_a_string_is_not_allowed_as_another(
             assert jsonschema.Draft202012Validator(parameters).is_valid(_strictly(format, text, tools)), value
 
 
-def test_a_list_of_values_that_are_all_read_as_strings_is_rejected() -> None:
+def test_a_list_of_values_that_are_all_parsed_as_strings_is_rejected() -> None:
     schema = {"allOf": [{"type": ["string", "integer"]}, {"enum": [1, "a"]}, {"enum": [1, "b"]}]}
     parameters = {"type": "object", "properties": {"p": schema}}
     glm4 = next(format for format in FORMATS if format.name == "glm4")

@@ -1,4 +1,4 @@
-"""A schema's patterns as grammars: the same strings, or an error that quotes the pattern."""
+"""Translated patterns match the same strings as the original, or an error quotes the pattern."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = ["", "a", "ab", "abab", "b", "A1", "a-b", "a.b", "12", "1234", "a_b", "]
         r"^[\d]{4}$", "^-?[0-9]$",
     ],
 )  # fmt: skip
-def test_the_same_strings(pattern: str) -> None:
+def test_a_translated_pattern_matches_the_same_strings(pattern: str) -> None:
     read = string_pattern(pattern, lambda character: True)
     assert not read.startswith("^")
     for text in TEXTS:

@@ -1,7 +1,7 @@
-"""Every format's grammar in llguidance: written calls are in it, what is in it is read in strict mode, and invalid
-arguments are not in it.
+"""The grammar of every format in llguidance: written calls are in it, and no invalid arguments are.
 
-The tests check every fifth, the long run checks all, ten times as long; `benchmarks/grammar_walks.py` checks more.
+The strict parser accepts what is in it. By default, every fifth case runs. With `--all`, all run, each ten times as
+long. `benchmarks/grammar_walks.py` checks more.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _times() -> int:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("format", "tokens"), depth.spread(_SUBJECTS, 5))
-def test_the_grammar_allows_what_is_written_and_only_what_is_read(format: ToolCallFormat, tokens: bool) -> None:
+def test_the_grammar_allows_written_calls_and_only_calls_that_parse(format: ToolCallFormat, tokens: bool) -> None:
     subject = Subject(format, tokens)
     errors = written(subject, 5 * _times()) + walked(subject, 5 * _times())
     errors += broken(subject, 2 * _times()) + damaged(subject, 12 * _times())
@@ -40,7 +40,7 @@ def test_the_grammar_allows_what_is_written_and_only_what_is_read(format: ToolCa
 
 
 @pytest.mark.parametrize(("format", "tokens"), depth.spread(_SUBJECTS[1:] + _SUBJECTS[:1], 5))
-def test_text_and_then_perhaps_calls(format: ToolCallFormat, tokens: bool) -> None:
+def test_text_optionally_followed_by_calls(format: ToolCallFormat, tokens: bool) -> None:
     subject = Subject(format, tokens, "auto")
     if why := _WITHOUT_AUTO.get(format.name):
         with pytest.raises(CannotConstrain, match=why):
@@ -52,7 +52,7 @@ def test_text_and_then_perhaps_calls(format: ToolCallFormat, tokens: bool) -> No
 
 
 @pytest.mark.parametrize(("format", "tokens"), depth.spread(_SUBJECTS[2:] + _SUBJECTS[:2], 5))
-def test_a_tool_that_is_named_is_the_only_one(format: ToolCallFormat, tokens: bool) -> None:
+def test_a_chosen_tool_is_the_only_one_allowed(format: ToolCallFormat, tokens: bool) -> None:
     subject = Subject(format, tokens, "now")
     own, other = subject.write([("now", {})]), subject.write([("get_weather", {"city": "x"})])
     assert own is not None and other is not None

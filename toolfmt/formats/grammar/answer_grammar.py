@@ -1,4 +1,4 @@
-"""The grammar of a whole answer: what may stand before the calls, and then only calls that the tools allow."""
+"""The grammar of a whole output: what may precede the calls, then only calls that the tools allow."""
 
 from __future__ import annotations
 
@@ -35,23 +35,27 @@ from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.messages.events import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import tool_schemas
 
-_OF_ANOTHER_MESSAGE = "assistant"
-"""What the markers hold that open another message of the same answer."""
-_BLANKS = "[ \\t\\r\\n]{1,4}"
-"""Between reasoning and calls; without a bound a model may write them for ever."""
+_MESSAGE_ROLE = "assistant"
+"""Part of each marker that starts another message in the same output."""
+_WHITESPACE = "[ \\t\\r\\n]{1,4}"
+"""Between reasoning and calls. It is bounded because a model may write whitespace forever."""
 _UNFRAMED_JSON = '{"name"'
-"""With what a call without its frame begins, where such are read."""
-_PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-"""Names that every format carries."""
-_OF_VARIANTS = frozenset({"missing_opener", "missing_separator"})
-"""What the reader notes of some variants as they are written."""
-_CONTROL = 4
-"""An opener at least so long is a marker that no text holds by chance."""
+"""The start of a call without its frame, for formats that parse such calls."""
+_IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+"""Names that every format can write."""
+_TOLERANCES_OF_VARIANTS = frozenset({"missing_opener", "missing_separator"})
+"""Tolerances that parsing reports for what some variants write."""
+_MIN_MARKER_LENGTH = 4
+"""A start marker of at least this many characters does not appear in text by accident."""
 
 
 @dataclass(frozen=True)
 class AnswerGrammar:
-    """The rules; and where the answer is text until a trigger stands there, that trigger and the rules from it on."""
+    """The grammar of an output.
+
+    If the output may be text up to a trigger, `triggers` contains that trigger, and `calls` are the rules from the
+    trigger on.
+    """
 
     rules: Rules
     triggers: tuple[str, ...] = ()
@@ -61,41 +65,48 @@ class AnswerGrammar:
 def answer_grammar(
     format: ToolCallFormat, tools: object, *, choice: str = "auto", parallel: bool = True, prefix: str = ""
 ) -> AnswerGrammar:
-    """The answers that the tools allow in a format.
+    """Return the grammar of the outputs that the tools allow in a format.
 
-    `choice` is `auto` (text, and then perhaps calls), `required` (calls), or the name of the tool that is to be called;
-    `parallel` allows several calls; `prefix` is the tail of the prompt, which may have opened the reasoning, or the
-    calls. Raises `CannotConstrain` and `BadTools`.
+    Args:
+        format: The format in which calls are written.
+        tools: The tool definitions.
+        choice: `auto` (text, optionally followed by calls), `required` (calls), or the name of the tool to call.
+        parallel: Whether several calls are allowed.
+        prefix: The end of the prompt, which may have started the reasoning or the calls.
+
+    Raises:
+        CannotConstrain: The format, a tool or its arguments have no grammar.
+        BadTools: The tool definitions are not valid.
     """
-    one_only = parallel and _reads_one_only(format)
-    constraint = Constraint(format.name, _callable(format, tools, choice), parallel and not one_only)
+    one_call = parallel and _parses_one_call_only(format)
+    constraint = Constraint(format.name, _allowed_tools(format, tools, choice), parallel and not one_call)
     calls = grammar_of(format.writer, constraint)
     reasoning = _reasoning(format, prefix)
-    begun = _begun(format, prefix)
+    started = _started_call(format, prefix)
     limits = {
-        "declared-keys": any(map(_takes_others, constraint.tools)),
-        "markers-in-texts": any(map(_keeps_markers_out, (calls, *constraint.rules.values()))),
-        "one-call": one_only,
+        "declared-keys": any(map(_allows_other_arguments, constraint.tools)),
+        "markers-in-texts": any(map(_excludes_markers, (calls, *constraint.rules.values()))),
+        "one-call": one_call,
     }
     narrower = tuple(sorted({*constraint.narrower, *(name for name, holds in limits.items() if holds)}))
 
     def rules(start: Node) -> Rules:
         return Rules(start, constraint.rules, narrower)
 
-    if begun and not begins_with(calls, begun):
-        begun = begun.rstrip()  # the blanks are the prompt's own
-    if begun and begins_with(calls, begun):
-        return AnswerGrammar(rules(behind(calls, begun)))
+    if started and not begins_with(calls, started):
+        started = started.rstrip()  # this whitespace is the prompt's, not the format's
+    if started and begins_with(calls, started):
+        return AnswerGrammar(rules(after_start(calls, started)))
     if choice != "auto":
         return AnswerGrammar(rules(row(reasoning, calls)))
-    if opener := _opener(format, calls):
-        perhaps = _text_and_calls(format, calls, opener)
-        return AnswerGrammar(rules(row(reasoning, perhaps)), (opener,), rules(calls))
-    return AnswerGrammar(rules(row(reasoning, _by_first_sign(format, calls))))
+    if trigger := _start_marker(format, calls):
+        text_or_calls = _text_or_calls(format, calls, trigger)
+        return AnswerGrammar(rules(row(reasoning, text_or_calls)), (trigger,), rules(calls))
+    return AnswerGrammar(rules(row(reasoning, _by_first_character(format, calls))))
 
 
-def _callable(format: ToolCallFormat, tools: object, choice: str) -> tuple[ConstrainedTool, ...]:
-    """The tools that may be called."""
+def _allowed_tools(format: ToolCallFormat, tools: object, choice: str) -> tuple[ConstrainedTool, ...]:
+    """Return the tools that may be called. Raises `CannotConstrain` if there are none, or for an unknown `choice`."""
     schemas = tool_schemas(tools)
     if choice not in ("auto", "required"):
         if choice not in schemas:
@@ -112,47 +123,47 @@ def _callable(format: ToolCallFormat, tools: object, choice: str) -> tuple[Const
 
 
 def _check_names(format: ToolCallFormat, tool: ConstrainedTool) -> None:
-    """Raises `CannotConstrain` for a name or a key that the format has no way to write, so that its reader gets it."""
+    """Raise `CannotConstrain` for a name or a key that does not survive writing and parsing in this format."""
     where = f"the format {format.name} has no grammar for"
     try:
         json.dumps([tool.name, tool.schema], ensure_ascii=False).encode()
-        keys = {key for shape in tool.shapes for key in shape.properties if not _PLAIN.fullmatch(str(key))}
+        keys = {key for shape in tool.shapes for key in shape.properties if not _IDENTIFIER.fullmatch(str(key))}
     except NotConstrained:
-        return  # the engine tells it
+        return  # the engine's grammar raises an error with the path
     except RecursionError:
         raise CannotConstrain(f"{where} the arguments of {tool.name!r}: they are nested too deeply") from None
     except (TypeError, ValueError) as error:
         raise CannotConstrain(f"{where} {tool.name!r}: its definition is not valid JSON: {error}") from None
-    if not _PLAIN.fullmatch(tool.name) and not _comes_back(format, tool.name, {}):
+    if not _IDENTIFIER.fullmatch(tool.name) and not _survives_round_trip(format, tool.name, {}):
         raise CannotConstrain(f"{where} the tool {tool.name!r}: its name would not survive a round trip")
     for key in sorted(keys):
-        if not _comes_back(format, tool.name, {str(key): 0}):
+        if not _survives_round_trip(format, tool.name, {str(key): 0}):
             raise CannotConstrain(
                 f"{where} the argument {key!r} of {tool.name!r}: its key would not survive a round trip"
             )
 
 
-def _comes_back(format: ToolCallFormat, name: str, arguments: Mapping[str, int]) -> bool:
-    """Whether a call with numbers for arguments, as the format writes it, is read as that call."""
+def _survives_round_trip(format: ToolCallFormat, name: str, arguments: Mapping[str, int]) -> bool:
+    """Whether a call with numbers as arguments is parsed as that call if the format writes it."""
     properties = {key: {"type": "integer"} for key in arguments}
     tools = [{"name": name, "parameters": {"type": "object", "properties": properties}}]
     text = format.writer.write([(name, arguments)], lambda tool, *path: frozenset({"integer"}))
-    names, said, refused = [], "", False
+    names, arguments_json, failed = [], "", False
     parser = Parser(format, tools=tools)
     for event in [*parser.feed(text), *parser.finish()]:
         if isinstance(event, ToolCallStart):
             names.append(event.name)
         elif isinstance(event, ToolCallArguments):
-            said += event.delta
+            arguments_json += event.delta
         elif isinstance(event, ToolCallEnd):
-            refused = refused or bool(set(event.tolerated) - _OF_VARIANTS)
+            failed = failed or bool(set(event.tolerated) - _TOLERANCES_OF_VARIANTS)
         else:
-            refused = True
-    return not refused and names == [name] and json.loads(said) == arguments
+            failed = True
+    return not failed and names == [name] and json.loads(arguments_json) == arguments
 
 
-def _reads_one_only(format: ToolCallFormat) -> bool:
-    """Whether several calls, as a variant writes them, are read with a tolerance only, and one is read without."""
+def _parses_one_call_only(format: ToolCallFormat) -> bool:
+    """Whether strict parsing accepts one call as the format writes it, but not several."""
 
     def strictly(calls: list[Call]) -> bool:
         parser = Parser(format, tools=[{"name": "f"}], strict=True)
@@ -162,107 +173,117 @@ def _reads_one_only(format: ToolCallFormat) -> bool:
     return strictly([("f", {})]) and not strictly([("f", {}), ("f", {})])
 
 
-def _keeps_markers_out(node: Node) -> bool:
-    """Whether a text in it may not hold a marker that the family's writer could put there."""
-    return (isinstance(node, RawText) and bool(node.never)) or any(map(_keeps_markers_out, inner_nodes(node)))
+def _excludes_markers(node: Node) -> bool:
+    """Whether a text in the node must not contain a marker that the format's writer could write there."""
+    return (isinstance(node, RawText) and bool(node.never)) or any(map(_excludes_markers, inner_nodes(node)))
 
 
-def _takes_others(tool: ConstrainedTool) -> bool:
-    """Whether the schema says that there may be other arguments than those that it names."""
+def _allows_other_arguments(tool: ConstrainedTool) -> bool:
+    """Whether the schema declares arguments and allows others."""
     return bool(tool.schema.get("properties")) and tool.schema.get("additionalProperties", False) is not False
 
 
-def _begun(format: ToolCallFormat, prefix: str) -> str:
-    """What of a call the prompt holds already: its opener, with the blanks behind it."""
+def _started_call(format: ToolCallFormat, prefix: str) -> str:
+    """Return the part of a call that the prompt ends with: its start marker and the whitespace after it."""
     rest = answer_prefix(prefix, format.markers.of_answers, format.headers, format.reasoning_read)
-    begun = rest.rstrip()
-    openers = [
-        opener for opener in format.openers if begun == opener or (begun.endswith(opener) and len(opener) >= _CONTROL)
+    started = rest.rstrip()
+    starts = [
+        start
+        for start in format.openers
+        if started == start or (started.endswith(start) and len(start) >= _MIN_MARKER_LENGTH)
     ]
-    opener = max(openers, key=len, default="")
-    return opener and opener + rest[len(begun) :]
-
-
-def _markers(format: ToolCallFormat) -> tuple[str, ...]:
-    return tuple(opener for opener in format.openers if len(opener) >= _CONTROL)
+    start = max(starts, key=len, default="")
+    return start and start + rest[len(started) :]
 
 
 def _reasoning(format: ToolCallFormat, prefix: str) -> Node:
-    """The reasoning block before everything else, which the prompt may have opened; the answer may have none."""
+    """Return the reasoning block at the start of the output, which is optional.
+
+    If the prompt has opened the block, return the rest of it, which is required.
+    """
     blocks: dict[str, list[str]] = {}
-    for opener, closer in format.reasoning:
-        blocks.setdefault(opener, []).append(closer)
+    for start, end in format.reasoning:
+        blocks.setdefault(start, []).append(end)
     if not blocks:
         return EMPTY
-    if _opened(format, prefix):
-        begun = max((opener for opener in blocks if opener in prefix), key=len, default=next(iter(blocks)))
-        return _until(format, blocks[begun])
-    return maybe(either(*(row(opener, _until(format, closers)) for opener, closers in blocks.items())))
+    if _starts_in_reasoning(format, prefix):
+        started = max((start for start in blocks if start in prefix), key=len, default=next(iter(blocks)))
+        return _rest_of_reasoning(format, blocks[started])
+    return maybe(either(*(row(start, _rest_of_reasoning(format, ends)) for start, ends in blocks.items())))
 
 
-def _until(format: ToolCallFormat, closers: Sequence[str]) -> Node:
-    """Reasoning and its closer; a family whose answers are several messages may open another one behind it."""
-    again = [marker for marker in format.ignored_markers if _OF_ANOTHER_MESSAGE in marker]
-    never = dict.fromkeys((*closers[1:], *format.ignored_markers, *_not_in_text(format)))
-    text = RawText(closers[0], tuple(mark for mark in never if not _part_of(mark, closers[0])))
-    return row(text, maybe(Pattern(_BLANKS)), maybe(either(*again)) if again else EMPTY)
+def _rest_of_reasoning(format: ToolCallFormat, ends: Sequence[str]) -> Node:
+    """Return reasoning with its end marker. In some formats, a start marker of another message may follow."""
+    next_message = [marker for marker in format.ignored_markers if _MESSAGE_ROLE in marker]
+    never = dict.fromkeys((*ends[1:], *format.ignored_markers, *_excluded_from_text(format)))
+    text = RawText(ends[0], tuple(mark for mark in never if not _overlaps(mark, ends[0])))
+    return row(text, maybe(Pattern(_WHITESPACE)), maybe(either(*next_message)) if next_message else EMPTY)
 
 
-def _opened(format: ToolCallFormat, prefix: str) -> bool:
-    """Whether an answer behind this prompt begins inside of a reasoning block."""
+def _starts_in_reasoning(format: ToolCallFormat, prefix: str) -> bool:
+    """Whether an output after this prompt begins inside of a reasoning block."""
     parser = Parser(format, prefix=prefix)
     return any(isinstance(event, Reasoning) for event in [*parser.feed("a\n\na"), *parser.finish()])
 
 
-def _opener(format: ToolCallFormat, calls: Node) -> str:
-    """What every call begins with: the longest marker of the format that does."""
-    return max((opener for opener in format.openers if opener and begins_with(calls, opener)), key=len, default="")
+def _start_marker(format: ToolCallFormat, calls: Node) -> str:
+    """Return the longest start marker of the format with which every call begins. Empty if there is none."""
+    return max((start for start in format.openers if start and begins_with(calls, start)), key=len, default="")
 
 
-def _text_and_calls(format: ToolCallFormat, calls: Node, opener: str) -> Node:
-    """Text, and then perhaps calls: what opens them ends the text, which holds no other marker of calls either."""
-    never = tuple(other for other in _not_in_text(format) if not _part_of(other, opener))
-    return either(row(RawText(opener, never), behind(calls, opener)), FreeText((opener, *never)))
+def _text_or_calls(format: ToolCallFormat, calls: Node, start: str) -> Node:
+    """Return text, optionally followed by calls.
+
+    The text ends at the start marker `start` of the calls and contains no other marker of calls.
+    """
+    never = tuple(other for other in _excluded_from_text(format) if not _overlaps(other, start))
+    return either(row(RawText(start, never), after_start(calls, start)), FreeText((start, *never)))
 
 
-def _by_first_sign(format: ToolCallFormat, calls: Node) -> Node:
-    """Calls without a marker before them, or text that does not begin as they do."""
-    sign = _common(list(first_texts(calls)))[:1]
-    if not sign or sign.isalnum():
+def _by_first_character(format: ToolCallFormat, calls: Node) -> Node:
+    """Return calls without a start marker, or text that does not begin with the first character of a call."""
+    character = _common_prefix(list(first_texts(calls)))[:1]
+    if not character or character.isalnum():
         raise CannotConstrain(
             f"a call in the format {format.name} starts with just the tool's name, so no grammar can distinguish it "
             "from text; choose 'required' or a tool"
         )
-    return either(calls, FreeText(_not_in_text(format), not_first=sign))
+    return either(calls, FreeText(_excluded_from_text(format), not_first=character))
 
 
-def _not_in_text(format: ToolCallFormat) -> tuple[str, ...]:
-    """The markers of calls and of reasoning: where one stands in a text, what follows may be no text."""
+def _excluded_from_text(format: ToolCallFormat) -> tuple[str, ...]:
+    """Return the markers of calls and of reasoning: after one of them, the output may not be parsed as text."""
     inner, engine = format.engine.inner, format.engine
     calls = (*engine.openers, *engine.closers, *engine.unframed_openers, *inner.openers, *inner.closers)
-    calls += tuple(_behind_names(engine))
+    calls += tuple(_name_separators(engine))
     unframed = (_UNFRAMED_JSON,) if "{" in engine.unframed_openers else ()
-    marks = (*calls, *(opener for opener, _ in format.reasoning), *unframed)
-    return tuple(dict.fromkeys(mark for mark in marks if len(mark.strip()) >= _CONTROL))
+    marks = (*calls, *(start for start, _ in format.reasoning), *unframed)
+    return tuple(dict.fromkeys(mark for mark in marks if len(mark.strip()) >= _MIN_MARKER_LENGTH))
 
 
-def _behind_names(engine: object) -> Iterator[str]:
-    """What stands behind a name where a call whose opener is missing is read, which is told by that sign alone."""
+def _name_separators(engine: object) -> Iterator[str]:
+    """Yield the separators after a name for engines that parse a call without its start marker.
+
+    Only the separator distinguishes such a call from text.
+    """
     for one in (engine, *getattr(engine, "engines", ())):
         if isinstance(one, NamedJson) and one.name_at_start == "tolerated":
-            yield from (sign.strip() for sign in (one.separator, *one.also_separators))
+            yield from (separator.strip() for separator in (one.separator, *one.also_separators))
 
 
-def _part_of(other: str, opener: str) -> bool:
-    """Whether a marker need not be excluded, or must not: it is the opener, or begins with it."""
-    return opener in other or other in opener
+def _overlaps(other: str, start: str) -> bool:
+    """Whether one of the markers contains the other.
+
+    If `other` contains `start`, it needs no exclusion of its own. If it is a part of `start`, it must not be excluded.
+    """
+    return start in other or other in start
 
 
 # --- what a node begins with
 
 
 def first_texts(node: Node) -> Iterator[str]:
-    """The texts that a node may begin with, as far as they are fixed; empty where nothing is."""
+    """Yield the texts that a node may begin with, as far as they are fixed. Empty if a beginning is not."""
     match node:
         case Text(text):
             yield text
@@ -277,27 +298,27 @@ def first_texts(node: Node) -> Iterator[str]:
             yield ""
 
 
-def begins_with(node: Node, opener: str) -> bool:
-    return all(text.startswith(opener) for text in first_texts(node))
+def begins_with(node: Node, start: str) -> bool:
+    return all(text.startswith(start) for text in first_texts(node))
 
 
-def _common(texts: list[str]) -> str:
+def _common_prefix(texts: list[str]) -> str:
     first, last = min(texts), max(texts)
     at = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return first[:at]
 
 
-def behind(node: Node, opener: str) -> Node:
-    """A node that begins with the opener, without it."""
+def after_start(node: Node, start: str) -> Node:
+    """Return a node that begins with `start` without that text."""
     match node:
         case Text(text):
-            return Text(text.removeprefix(opener))
+            return Text(text.removeprefix(start))
         case Row(parts):
-            return row(behind(parts[0], opener), *parts[1:])
+            return row(after_start(parts[0], start), *parts[1:])
         case Either(parts):
-            return either(*(behind(part, opener) for part in parts))
+            return either(*(after_start(part, start) for part in parts))
         case Repeated(part, separator, least, most):
             more = Repeated(row(separator, part), EMPTY, max(least - 1, 1), None if most is None else most - 1)
             rest = EMPTY if most == 1 else more if least > 1 else maybe(more)
-            return row(behind(part, opener), rest)
-    raise AssertionError(f"nothing but {node!r} begins with {opener!r}")
+            return row(after_start(part, start), rest)
+    raise AssertionError(f"nothing but {node!r} begins with {start!r}")

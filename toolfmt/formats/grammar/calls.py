@@ -20,29 +20,29 @@ from toolfmt.formats.grammar.constraint import (
     ConstrainedTool,
     Constraint,
     json_arguments,
+    json_syntax_of,
     members,
     numbered,
-    spelling_of_style,
     written_object,
 )
 from toolfmt.formats.grammar.nested_tags import nested_calls
 from toolfmt.formats.grammar.nodes import EMPTY, Node, maybe, row
 from toolfmt.formats.grammar.schemas import Arguments
 from toolfmt.formats.grammar.tagged import tagged_calls
-from toolfmt.formats.grammar.value_nodes import JSON_SPELLING, QuotedValues, SpelledValues, spelling_of
+from toolfmt.formats.grammar.value_nodes import JSON_SYNTAX, QuotedValueNodes, ValueNodes, value_syntax_of
 from toolfmt.formats.values.value_reader import BetweenMarks
 
 
 @singledispatch
 def grammar_of(engine: Engine, constraint: Constraint) -> Node:
-    """Return the calls that the tools allow, as `engine.write` writes them and strict parsing reads them.
+    """Return the calls that the tools allow, as `engine.write` writes them and strict parsing accepts them.
 
-    A package registers the grammar of its own engine: `@grammar_of.register(MyEngine)`, before a function with these
-    parameters. A subclass of one of toolfmt's engines has the grammar of that engine.
+    A package registers the grammar of its own engine with `@grammar_of.register(MyEngine)`, before a function with
+    these parameters. A subclass of one of toolfmt's engines has the grammar of that engine.
 
     Args:
         engine: The engine that writes the calls.
-        constraint: The tools. The function adds named rules to it, and what the grammar leaves out.
+        constraint: The tools. The function adds named rules to it, and the names of what the grammar leaves out.
 
     Raises:
         CannotConstrain: The engine has no grammar, or a tool's arguments have none.
@@ -83,8 +83,8 @@ def _json_object(engine: JsonObject, constraint: Constraint) -> Node:
 def _named_json(engine: NamedJson, constraint: Constraint) -> Node:
     def call(tool: ConstrainedTool, shape: Arguments) -> Node:
         header = row(engine.lead, numbered(partial(engine.identity.write, tool.name)), engine.separator)
-        spelt = json_arguments(tool, shape, spelling_of_style(engine.style))
-        arguments = row(engine.fence[0], spelt, engine.fence[1])
+        written = json_arguments(tool, shape, json_syntax_of(engine.style))
+        arguments = row(engine.fence[0], written, engine.fence[1])
         return row(engine.call_opener, header, arguments, engine.call_closer)
 
     return row(engine.opener, constraint.calls(constraint.any_call(call), engine.between), engine.closer)
@@ -102,11 +102,11 @@ def _channels(engine: Channels, constraint: Constraint) -> Node:
 @grammar_of.register(CallExpression)
 def _call_expression(engine: CallExpression, constraint: Constraint) -> Node:
     quoted = not isinstance(engine.notation, BetweenMarks) and engine.notation.quoted
-    kind = QuotedValues if quoted else SpelledValues
-    spelling = JSON_SPELLING if quoted else spelling_of(engine.written)
+    kind = QuotedValueNodes if quoted else ValueNodes
+    syntax = JSON_SYNTAX if quoted else value_syntax_of(engine.written)
 
     def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-        values = kind(engine.written, tool.schemas, constraint.rules, tool.prefix, spelling, never=engine.closers)
+        values = kind(engine.written, tool.schemas, constraint.rules, tool.prefix, syntax, never=engine.closers)
 
         def argument(key: str, schema: Any) -> Node:
             return row(engine.key_lead, key, engine.assign, values.value(schema), engine.pair_closer)

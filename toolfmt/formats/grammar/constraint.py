@@ -1,4 +1,4 @@
-"""What an engine is asked to make a grammar of: the tools that may be called, and where named rules go."""
+"""What an engine needs to create a grammar: the tools that may be called, and a place for named rules."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from toolfmt.formats.grammar.schemas import Arguments, NotConstrained, Schemas
 from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
 from toolfmt.formats.values.schema_types import Types, parameter_types
 
-_MOST_DIGITS = 3
-"""Of a call's number: a model that may go on for ever does."""
+_MAX_DIGITS = 3
+"""Of a call's number. Without a limit a model may write digits forever."""
 
 
 @dataclass(frozen=True)
 class ConstrainedTool:
-    """A tool that a grammar lets be called."""
+    """A tool that the grammar allows to be called."""
 
     name: str
     schema: Mapping[str, Any]
     prefix: str
-    """With what the names of its rules begin: another one for every tool."""
+    """The start of the names of its rules, different for each tool."""
 
     @cached_property
     def schemas(self) -> Schemas:
@@ -45,20 +45,25 @@ class ConstrainedTool:
 
     @property
     def shapes(self) -> list[Arguments]:
-        """The shapes that its arguments may have."""
+        """The forms that its arguments may have: one for each alternative of its schema."""
         return self.schemas.arguments({"type": "object", **self.schema})
 
     def types(self, key: str) -> Types:
-        """The types that the reader takes an argument for."""
+        """Return the types that the parser allows for an argument. See `parameter_types`."""
         return parameter_types(self.schema, key)
 
 
 @dataclass
 class Constraint:
-    """The tools, whether several calls may be made, and what the grammar gathers on the way.
+    """The tools, whether several calls are allowed, and what creating the grammar collects.
 
-    `rules` are the named rules. An engine makes the node of one call with one tool; which calls, and how many, is asked
-    of here.
+    An engine creates the node of one call to one tool. The constraint decides which calls are allowed, and how many.
+
+    Attributes:
+        format: The name of the format, for error messages.
+        tools: The tools that may be called.
+        several: Whether several calls are allowed.
+        rules: The named rules.
     """
 
     format: str
@@ -66,84 +71,105 @@ class Constraint:
     several: bool
     rules: dict[str, Node] = field(default_factory=dict)
     narrower: set[str] = field(default_factory=set)
-    """Names of what the engine leaves out."""
+    """Names of what the grammar leaves out."""
 
     def with_tool(self, tool: ConstrainedTool) -> Constraint:
-        """The same for one call of one tool."""
+        """Return the constraint for one call to this tool."""
         return replace(self, tools=(tool,), several=False)
 
     def any_call(self, call: Callable[[ConstrainedTool, Arguments], Node]) -> Node:
-        """A call of any of the tools, with arguments in any of their shapes. Raises `CannotConstrain`."""
+        """Return a call to any of the tools, with arguments in any of their forms.
+
+        Args:
+            call: Returns the node of a call to a tool with one form of its arguments.
+
+        Raises:
+            CannotConstrain: A tool's arguments have no grammar. The message names the tool and the argument.
+        """
         nodes = []
         for tool in self.tools:
             try:
                 for shape in tool.shapes:
                     nodes.append(call(tool, shape))
-                    if shape.free and not _holds_json(nodes[-1]):
+                    if shape.free and not _contains_json(nodes[-1]):
                         self.narrower.add("declared-keys")
             except RecursionError:
                 raise CannotConstrain(
                     f"the format {self.format} has no grammar for the arguments of {tool.name!r}: "
                     "they are nested too deeply"
                 ) from None
-            except NotConstrained as refusal:
-                where = f"the argument {'.'.join(refusal.path)!r}" if refusal.path else "the arguments"
+            except NotConstrained as error:
+                where = f"the argument {'.'.join(error.path)!r}" if error.path else "the arguments"
                 raise CannotConstrain(
-                    f"the format {self.format} has no grammar for {where} of {tool.name!r}: {refusal.why}"
+                    f"the format {self.format} has no grammar for {where} of {tool.name!r}: {error.why}"
                 ) from None
         return either(*nodes)
 
     def calls(self, call: Node, separator: str) -> Node:
-        """One call, or several with the separator between them."""
+        """Return one call, or if several are allowed, one or more with the separator between them."""
         return Repeated(call, Text(separator)) if self.several else call
 
 
-def _holds_json(node: Node) -> bool:
-    return isinstance(node, JsonValue) or any(map(_holds_json, inner_nodes(node)))
+def _contains_json(node: Node) -> bool:
+    return isinstance(node, JsonValue) or any(map(_contains_json, inner_nodes(node)))
 
 
 def members(shape: Arguments, member: Callable[[str, Any], Node], separator: str = "") -> Node:
-    """The arguments in any order, those that are required all; `member` makes one, with its key, of its schema."""
+    """Return the arguments in any order; the required ones must be present.
+
+    Args:
+        shape: The arguments.
+        member: Returns the node of one argument, with its key, for a schema.
+        separator: The text between two arguments.
+    """
     items = []
     for key, schema in shape.properties.items():
         try:
             items.append(Member(member(key, schema), key in shape.required))
-        except NotConstrained as refusal:
-            raise refusal.within(key) from None
+        except NotConstrained as error:
+            raise error.within(key) from None
     return Members(tuple(items), Text(separator)) if items else EMPTY
 
 
 @dataclass(frozen=True)
-class JsonSpelling:
-    """How a writer spells the arguments: the signs between key and value and between members, if nothing else differs
-    from `json.dumps` (None: there are line ends, or other blanks), whether members are sorted by their names, and
-    whether signs beyond ASCII are escaped."""
+class JsonSyntax:
+    """How a writer writes arguments as JSON.
 
-    signs: tuple[str, str] | None = (": ", ", ")
-    by_name: bool = False
+    Attributes:
+        delimiters: The text between key and value, and between members, if the JSON is otherwise that of `json.dumps`.
+            None if it has line ends or other whitespace.
+        sort_keys: Whether members are sorted by name.
+        ascii: Whether characters outside of ASCII are escaped.
+    """
+
+    delimiters: tuple[str, str] | None = (": ", ", ")
+    sort_keys: bool = False
     ascii: bool = False
 
 
-def json_arguments(tool: ConstrainedTool, shape: Arguments, spelling: JsonSpelling = JsonSpelling()) -> Node:
-    """The arguments as a JSON object."""
-    schemas, exact = tool.schemas, spelling.signs == (": ", ", ") and not spelling.ascii
+def json_arguments(tool: ConstrainedTool, shape: Arguments, syntax: JsonSyntax = JsonSyntax()) -> Node:
+    """Return the arguments as a JSON object in this syntax."""
+    schemas, exact = tool.schemas, syntax.delimiters == (": ", ", ") and not syntax.ascii
     if shape.free:
-        return JsonValue(schemas.alone(dict(tool.schema) | {"type": "object"}, by_name=spelling.by_name), exact)
-    if spelling.signs is None:
+        return JsonValue(schemas.standalone(dict(tool.schema) | {"type": "object"}, sort_keys=syntax.sort_keys), exact)
+    if syntax.delimiters is None:
         closed = {"type": "object", "properties": dict(shape.properties), "required": list(shape.required)}
-        made = schemas.alone(closed | {"additionalProperties": False}, by_name=spelling.by_name)
-        return JsonValue(made, exact=False)
-    assign, separator = spelling.signs
+        standalone = schemas.standalone(closed | {"additionalProperties": False}, sort_keys=syntax.sort_keys)
+        return JsonValue(standalone, exact=False)
+    assign, separator = syntax.delimiters
 
     def member(key: str, schema: Any) -> Node:
-        value = JsonValue(schemas.alone(schema, by_name=spelling.by_name), exact)
-        return row(json.dumps(key, ensure_ascii=spelling.ascii) + assign, value)
+        value = JsonValue(schemas.standalone(schema, sort_keys=syntax.sort_keys), exact)
+        return row(json.dumps(key, ensure_ascii=syntax.ascii) + assign, value)
 
     return row("{", members(shape, member, separator), "}")
 
 
 def numbered(write: Callable[[int], str]) -> Node:
-    """The text that a writer makes of a call's number, which may be any in a grammar."""
+    """Return the text that `write` returns for a call's number, with any number allowed.
+
+    `write` is called with 0 and 1. The digits that differ become a pattern; padded numbers keep their length.
+    """
     first, second = write(0), write(1)
     if first == second:
         return Text(first)
@@ -154,19 +180,19 @@ def numbered(write: Callable[[int], str]) -> Node:
     while begin and first[begin - 1].isdigit():
         begin -= 1  # zeros before the number belong to it
     digits = first[begin : len(first) - end]
-    pattern = f"[0-9]{{1,{_MOST_DIGITS}}}" if len(digits) == 1 else f"[0-9]{{{len(digits)}}}"
+    pattern = f"[0-9]{{1,{_MAX_DIGITS}}}" if len(digits) == 1 else f"[0-9]{{{len(digits)}}}"
     return row(first[:begin], Pattern(pattern), first[len(first) - end :])
 
 
 def written_object(written: WrittenObject, tool: ConstrainedTool, shape: Arguments) -> Node:
-    """The object of a call, spelt as the family's templates spell it."""
+    """Return the JSON object of a call, with its name and arguments, as the format's writer writes it."""
     if written.members.arguments_string or written.style.python:
         raise NotConstrained("they are written as " + ("Python" if written.style.python else "JSON in a string"))
-    before = numbered(lambda at: written.around(tool.name, at)[0])
-    behind = numbered(lambda at: written.around(tool.name, at)[1])
-    return row(before, json_arguments(tool, shape, spelling_of_style(written.style)), behind)
+    start = numbered(lambda at: written.around(tool.name, at)[0])
+    end = numbered(lambda at: written.around(tool.name, at)[1])
+    return row(start, json_arguments(tool, shape, json_syntax_of(written.style)), end)
 
 
-def spelling_of_style(style: JsonStyle) -> JsonSpelling:
-    """How the grammar of a style's JSON is asked for."""
-    return JsonSpelling((style.colon, style.comma) if style.indent is None else None, style.sort_keys, style.ascii)
+def json_syntax_of(style: JsonStyle) -> JsonSyntax:
+    """Return the syntax of the arguments for a style of JSON."""
+    return JsonSyntax((style.colon, style.comma) if style.indent is None else None, style.sort_keys, style.ascii)

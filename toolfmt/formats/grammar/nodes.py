@@ -1,8 +1,8 @@
-"""The node language: what an engine says about the calls it reads, before any dialect of grammars.
+"""The node language: how an engine specifies the calls that it parses, independently of any grammar syntax.
 
-A grammar is a start node and named rules. Nodes are plain values: they can be compared, hashed and printed, and each
-exporter (`toolfmt.grammars`) is a walk over them. What no dialect writes alike is a node of its own here: a JSON value
-under a schema, a text up to its closer, members in any order.
+A grammar is a start node and named rules. Nodes are plain values: they can be compared, hashed and printed. Each
+exporter (`toolfmt.grammars`) walks over them. What grammar syntaxes express differently is a node of its own here: a
+JSON value with a schema, a text up to its end marker, members in any order.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Text(Node):
-    """Just this text."""
+    """Exactly this text."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Row(Node):
-    """One part behind the other."""
+    """The parts, one after the other."""
 
     parts: tuple[Node, ...]
 
@@ -45,12 +45,12 @@ class Maybe(Node):
 
 
 EMPTY = Text("")
-"""Nothing: the empty text."""
+"""The empty text."""
 
 
 @dataclass(frozen=True)
 class Repeated(Node):
-    """The part `least` to `most` times, at least once; `separator` between two of them."""
+    """The part `least` to `most` times, with `separator` between two. `least` is 1 or more; `Maybe` allows none."""
 
     part: Node
     separator: Node = EMPTY
@@ -60,7 +60,7 @@ class Repeated(Node):
 
 @dataclass(frozen=True)
 class Member:
-    """One of the members of an object, or of the arguments of a call: with its key and value, as it is written."""
+    """A member of an object, or an argument of a call. `node` is its key and value, as they are written."""
 
     node: Node
     required: bool
@@ -68,7 +68,9 @@ class Member:
 
 @dataclass(frozen=True)
 class Members(Node):
-    """Members in any order, each at most once and each that is required exactly once; `separator` between two."""
+    """Members in any order, with `separator` between two. Each appears at most once, and each required one exactly
+    once.
+    """
 
     items: tuple[Member, ...]
     separator: Node = EMPTY
@@ -76,10 +78,10 @@ class Members(Node):
 
 @dataclass(frozen=True)
 class JsonValue(Node):
-    """A JSON value under a JSON Schema, which is kept as canonical JSON text and needs nothing around it.
+    """A JSON value that is valid for `schema`, a JSON Schema as JSON text that refers to nothing outside of itself.
 
-    `exact` means spelt as `json.dumps(value, ensure_ascii=False)` does it (`, ` and `: `, no other blanks); else blanks
-    may stand wherever JSON allows them.
+    If `exact`, the value is written as `json.dumps(value, ensure_ascii=False)` writes it (`, ` and `: `, no other
+    whitespace). Otherwise whitespace is allowed wherever JSON allows it.
     """
 
     schema: str
@@ -88,10 +90,12 @@ class JsonValue(Node):
 
 @dataclass(frozen=True)
 class RawText(Node):
-    """Any text of `least` to `most` characters, and `closer` behind it. The text holds neither the closer, nor a part
-    of it that would end it earlier, nor any text of `never`."""
+    """A text of `least` to `most` characters, followed by the end marker `end`.
 
-    closer: str
+    The text does not contain the end marker, or a part of it that would end the text earlier, or any text of `never`.
+    """
+
+    end: str
     never: tuple[str, ...] = ()
     least: int = 0
     most: int | None = None
@@ -99,10 +103,10 @@ class RawText(Node):
 
 @dataclass(frozen=True)
 class QuotedText(Node):
-    r"""The inside of a string of `least` to `most` characters up to its quote, and the quote.
+    r"""The inside of a string of `least` to `most` characters, followed by its closing quote.
 
-    Characters are any but the quote, a backslash and control characters, or an escape: `\\`, the quote's, `\n`, `\r`,
-    `\t`, `\b`, `\f`, `\uXXXX` but for surrogates.
+    A character is anything except the quote, a backslash and control characters, or one of these escapes: `\\`, the
+    escaped quote, `\n`, `\r`, `\t`, `\b`, `\f`, `\uXXXX` (no surrogates).
     """
 
     quote: str
@@ -112,28 +116,33 @@ class QuotedText(Node):
 
 @dataclass(frozen=True)
 class Pattern(Node):
-    """A regular expression that every dialect can say: literal characters, classes, groups, `|`, `?`, `*`, `+`,
-    `{m,n}`; no anchors, no look-around, no shorthand classes; alternatives stand in a group."""
+    """A regular expression that every grammar syntax supports.
+
+    It consists of literal characters, classes, groups, `|`, `?`, `*`, `+` and `{m,n}`. It has no anchors, lookaround or
+    shorthand classes. Alternatives are in a group.
+    """
 
     pattern: str
 
 
 @dataclass(frozen=True)
 class Rule(Node):
-    """A rule of the grammar, by its name."""
+    """A reference to a named rule of the grammar."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Blanks(Node):
-    """Blanks (space, tab, line ends), or none: what readers pass over and writers do not write."""
+class Whitespace(Node):
+    """Optional whitespace (spaces, tabs, line ends), which parsers skip and writers do not write."""
 
 
 @dataclass(frozen=True)
 class FreeText(Node):
-    """Any text, also none, that holds none of `without` and does not begin with the character `not_first`, if
-    that is not empty."""
+    """A text, possibly empty, that contains none of `without`.
+
+    If `not_first` is not empty, the text does not begin with that character.
+    """
 
     without: tuple[str, ...] = ()
     not_first: str = ""
@@ -141,20 +150,22 @@ class FreeText(Node):
 
 @dataclass(frozen=True)
 class Rules:
-    """A grammar: where it starts, and its named rules. `narrower` names the ways in which it allows less than the
-    format and the tools' schemas do."""
+    """A grammar: its start node and its named rules.
+
+    `narrower` names the ways in which the grammar allows less than the format and the tools' schemas do.
+    """
 
     start: Node
     rules: Mapping[str, Node] = field(default_factory=dict)
     narrower: tuple[str, ...] = ()
 
     def map(self, change: Callable[[Node], Node]) -> Rules:
-        """The same with every rule changed as a whole."""
+        """Return the grammar with `change` applied to the start node and to each rule."""
         return Rules(change(self.start), {name: change(node) for name, node in self.rules.items()}, self.narrower)
 
 
 def row(*parts: Node | str) -> Node:
-    """The parts one behind the other, texts side by side joined to one."""
+    """Return the parts, one after the other. Adjacent texts become one, nested rows become part of this one."""
     merged: list[Node] = []
     for part in parts:
         node = Text(part) if isinstance(part, str) else part
@@ -169,7 +180,7 @@ def row(*parts: Node | str) -> Node:
 
 
 def either(*parts: Node | str) -> Node:
-    """One of the parts, each of them once; one alone is that part."""
+    """Return the alternatives without duplicates. A single one is returned as it is."""
     flat: list[Node] = []
     for part in parts:
         node = Text(part) if isinstance(part, str) else part
@@ -183,7 +194,7 @@ def maybe(part: Node) -> Node:
 
 
 def inner_nodes(node: Node) -> Iterator[Node]:
-    """The nodes right inside of one, in order."""
+    """Yield the direct children of a node, in order."""
     if not is_dataclass(node):
         return
     for place in fields(node):

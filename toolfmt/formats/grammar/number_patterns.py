@@ -1,4 +1,4 @@
-"""Patterns of the numbers between two bounds, spelt as JSON spells them: for grammars, which can count no other way."""
+"""Patterns of the numbers between two bounds, in JSON syntax, for grammars, which cannot compare numbers."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 INTEGER = "-?(0|[1-9][0-9]*)"
 NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?"
-"""The exponent is short: a number that no machine holds is no argument."""
+"""The exponent has at most two digits: larger numbers may not fit into a float."""
 
 
 class Bound(NamedTuple):
-    """One end of a range, and whether it belongs to it."""
+    """One end of a range. An open bound is not part of the range."""
 
     value: Decimal
     open: bool = False
 
 
 def integers(least: int | None, most: int | None) -> str:
-    """Integers from `least` to `most`, either of which may be missing; empty where there are none."""
+    """Return a pattern of the integers from `least` to `most`. None means unbounded. Empty if there are none."""
     if least is None and most is None:
         return INTEGER
     parts = []
@@ -32,7 +32,10 @@ def integers(least: int | None, most: int | None) -> str:
 
 
 def numbers(least: Bound | None, most: Bound | None) -> str:
-    """Decimal numbers between two bounds, without an exponent; empty where there are none."""
+    """Return a pattern of the decimal numbers between two bounds. None means unbounded. Empty if there are none.
+
+    Numbers with bounds have no exponent.
+    """
     if least is None and most is None:
         return NUMBER
     zero = Bound(Decimal(0))
@@ -49,14 +52,14 @@ def numbers(least: Bound | None, most: Bound | None) -> str:
 
 
 def bounds(schema: dict[str, Any]) -> tuple[Bound | None, Bound | None]:
-    """The bounds that a schema sets for numbers, the narrower where it sets two."""
+    """Return the lower and upper bound that a schema sets for numbers. If it sets two, the narrower one counts."""
     lower = [Bound(_decimal(schema[key]), key[0] == "e") for key in ("minimum", "exclusiveMinimum") if key in schema]
     upper = [Bound(_decimal(schema[key]), key[0] == "e") for key in ("maximum", "exclusiveMaximum") if key in schema]
     return max(lower, default=None), min(upper, key=lambda bound: (bound.value, not bound.open), default=None)
 
 
 def whole_bounds(schema: dict[str, Any]) -> tuple[int | None, int | None]:
-    """The bounds for integers, both of which belong to the range."""
+    """Return the smallest and largest integer that the bounds of a schema allow. None means unbounded."""
     lower, upper = bounds(schema)
     least = None if lower is None else math.floor(lower.value) + 1 if lower.open else math.ceil(lower.value)
     most = None if upper is None else math.ceil(upper.value) - 1 if upper.open else math.floor(upper.value)
@@ -72,7 +75,7 @@ def _grouped(pattern: str) -> str:
 
 
 def _naturals(least: int, most: int | None) -> str:
-    """The integers from `least`, which is not negative, to `most`."""
+    """Return a pattern of the integers from `least`, which is not negative, to `most`."""
     if most is not None and most < least:
         return ""
     parts = []
@@ -87,6 +90,7 @@ def _naturals(least: int, most: int | None) -> str:
 
 
 def _of_one_length(low: str, high: str) -> str:
+    """Return a pattern of the integers from `low` to `high`, which have the same number of digits."""
     if low == high:
         return low
     if low[0] == high[0]:
@@ -112,7 +116,7 @@ def _digits(count: int) -> str:
 
 
 def _between(least: Bound, most: Bound | None) -> str:
-    """The numbers from `least`, which is not negative, to `most`."""
+    """Return a pattern of the numbers from `least`, which is not negative, to `most`."""
     low, low_fraction = _split(least.value)
     if most is None:
         return "|".join([*_from(low, low_fraction, least.open), f"{_grouped(_naturals(low + 1, None))}(\\.[0-9]+)?"])
@@ -133,18 +137,19 @@ def _between(least: Bound, most: Bound | None) -> str:
 
 
 def _split(value: Decimal) -> tuple[int, str]:
+    """Return the integer part, and the digits after the decimal point without trailing zeros."""
     whole, _, fraction = format(value, "f").partition(".")
     return int(whole), fraction.rstrip("0")
 
 
 def _from(whole: int, fraction: str, open: bool) -> list[str]:
-    """The numbers with this whole part and at least this fraction."""
+    """Return patterns of the numbers with this integer part and at least this fraction."""
     alone = [str(whole)] if not fraction and not open else []
     return [*alone, f"{whole}\\.{_grouped(_at_least(fraction, open))}"]
 
 
 def _at_least(fraction: str, open: bool) -> str:
-    """The fractions, one digit at least, that are not smaller."""
+    """Return a pattern of the fractions, of one digit or more, that are not smaller than this one."""
     if not fraction:
         return "0*[1-9][0-9]*" if open else "[0-9]+"
     first, rest = fraction[0], fraction[1:]
@@ -154,7 +159,7 @@ def _at_least(fraction: str, open: bool) -> str:
 
 
 def _at_most(fraction: str, open: bool) -> str:
-    """The fractions, one digit at least, that are not greater; empty where there are none."""
+    """Return a pattern of the fractions, of one digit or more, that are not greater. Empty if there are none."""
     if not fraction:
         return "" if open else "0+"
     first, rest = fraction[0], fraction[1:]
@@ -165,10 +170,10 @@ def _at_most(fraction: str, open: bool) -> str:
 
 
 def _fractions(low: str, high: str, low_open: bool, high_open: bool) -> str:
-    """The fractions between two, one digit at least."""
+    """Return a pattern of the fractions, of one digit or more, between two."""
     if not low and not low_open:
         return _at_most(high, high_open)
-    if not low:  # more than nothing, up to `high`
+    if not low:  # more than zero, up to `high`
         first, rest = high[0], high[1:]
         if first == "0":
             return f"0{_grouped(_fractions('', rest, True, high_open))}"

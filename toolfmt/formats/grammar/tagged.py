@@ -1,4 +1,4 @@
-"""The grammar of tagged calls: raw values between tags, typed by the schema as the reader types them."""
+"""The grammar of tagged calls: verbatim values between tags, whose types are inferred from the schema as in parsing."""
 
 from __future__ import annotations
 
@@ -17,56 +17,66 @@ from toolfmt.formats.values.schema_types import Types, type_of, typed
 _SAMPLES = {
     "string": "s", "integer": 1, "number": 1.5, "boolean": True, "null": None, "array": [1], "object": {"a": 1},
 }  # fmt: skip
-"""A value of each type, for headers that tell the type."""
-_BEGINS = {
+"""A value of each type, for tags that contain the type."""
+_FIRST_CHARACTERS = {
     "object": "{", "array": r"\[", "number": r"\-0-9", "integer": r"\-0-9", "boolean": "tTfF", "null": "nN",
 }  # fmt: skip
-"""With what a text of another type than string begins, as the inside of a class."""
+"""The first characters of values of each type except string, as the inside of a character class."""
 
 
-_BEGINS_A_LITERAL = r"{\[\-0-9tfn" + chr(34)
+_FIRST_OF_LITERALS = r"{\[\-0-9tfn" + chr(34)
+"""The first characters of JSON values, as the inside of a character class."""
 
 
 @dataclass(frozen=True)
 class RawValues:
-    """The values of one argument between tags: `closer` ends them, `never` stands in no text."""
+    """The values of one argument between its tags.
+
+    `end` is the end marker of a value. No string contains a text of `never`.
+    """
 
     schemas: Schemas
     types: Types
-    """What the reader takes the argument for."""
-    closer: str
+    """The types that the parser allows for the argument."""
+    end: str
     never: tuple[str, ...]
-    stated: bool
-    """Whether the tag tells the type, so that no text is taken for another one."""
+    has_type: bool
+    """Whether the start tag contains the type, so that the parser does not infer it from the text."""
 
     def nodes(self, schema: Any, write: Callable[[Any, Types], str]) -> Iterator[tuple[Any, Node]]:
-        """A value of the kind, and the node of all of that kind with their closer. `write` writes a listed value."""
+        """Yield a sample value of each kind, and the node of all values of that kind with their end marker.
+
+        The sample is for the start tag. `write` writes a listed value.
+        """
         parts = self.schemas.alternatives(schema)
         for part in parts:
             values = self.schemas.values(part)
             if values is not None:
-                for value, text in self.carried(values, write):
-                    yield value, Text(text + self.closer)
+                for value, text in self.round_tripping(values, write):
+                    yield value, Text(text + self.end)
                 continue
             kinds = self.schemas.kinds(part)
-            if kinds is None and not self.stated:
-                yield "s", RawText(self.closer, self.never)
+            if kinds is None and not self.has_type:
+                yield "s", RawText(self.end, self.never)
                 continue
-            for kind in self.told(kinds) if kinds else [kind for kind in KINDS if kind != "integer"]:
+            for kind in self.recognized(kinds) if kinds else [kind for kind in KINDS if kind != "integer"]:
                 flat = self.schemas.of_kind(part, kind)
                 if kind == "string":
                     yield "s", self.string(flat, parts)
                 else:
-                    yield _SAMPLES[kind], row(JsonValue(self.schemas.alone(flat)), self.closer)
+                    yield _SAMPLES[kind], row(JsonValue(self.schemas.standalone(flat)), self.end)
 
-    def carried(self, values: Sequence[Any], write: Callable[[Any, Types], str]) -> list[tuple[Any, str]]:
-        """The listed values that are read as they are written, each with its text: a string is not where it looks like
-        another type, and another value is not where the reader, who knows the types alone, takes it for a string."""
+    def round_tripping(self, values: Sequence[Any], write: Callable[[Any, Types], str]) -> list[tuple[Any, str]]:
+        """Return the listed values that are parsed as they were written, each with its text.
+
+        Left out are strings that look like a value of another type. Also left out are other values that the parser,
+        which only knows the types, parses as strings. Raises `NotConstrained` if none remains.
+        """
         written = [(value, write(value, self.types)) for value in values]
-        carried = [(value, text) for value, text in written if self.stated or self._is_read(value, text)]
-        if not carried:
+        round_tripping = [(value, text) for value, text in written if self.has_type or self._is_read(value, text)]
+        if not round_tripping:
             raise NotConstrained("its values would be parsed as another type")
-        return carried
+        return round_tripping
 
     def _is_read(self, value: Any, text: str) -> bool:
         if isinstance(value, str):
@@ -74,54 +84,62 @@ class RawValues:
         found = typed(text, self.types)
         return found is not None and same(json.loads(found), value)
 
-    def told(self, kinds: Sequence[str]) -> list[str]:
-        """Those of the types that the reader takes a text for."""
-        found = [kind for kind in kinds if self.stated or self.types is None or self._is_told(kind, self.types)]
+    def recognized(self, kinds: Sequence[str]) -> list[str]:
+        """Return the types that the parser can infer from a text. Raises `NotConstrained` if there are none."""
+        found = [kind for kind in kinds if self.has_type or self.types is None or self._is_recognized(kind, self.types)]
         if not found:
             raise NotConstrained("its values would be parsed as another type")
         return found
 
     @staticmethod
-    def _is_told(kind: str, types: frozenset[str]) -> bool:
-        """Where strings are allowed, a text of a type that the reader does not know of is one; where not, none is."""
+    def _is_recognized(kind: str, types: frozenset[str]) -> bool:
+        """Whether a text of this type is parsed as this type.
+
+        If `types` includes strings, a text of a type that it does not include is parsed as a string. If it does not, no
+        text is parsed as a string.
+        """
         known = kind in types or (kind == "integer" and "number" in types)
         return known or (kind != "string" and "string" not in types)
 
-    def string(self, flat: Schema, beside: Sequence[Schema]) -> Node:
-        """The strings of a flat schema, `beside` which the others of a union stand."""
+    def string(self, flat: Schema, alternatives: Sequence[Schema]) -> Node:
+        """Return the strings of a flat schema, which is one of `alternatives`."""
         least, most = flat.get("minLength", 0), flat.get("maxLength")
-        begins = self._begins(beside)
+        first_excluded = self._excluded_first(alternatives)
         if "pattern" in flat:
-            if begins or least or most is not None:
+            if first_excluded or least or most is not None:
                 raise NotConstrained("it has a pattern together with a length or another limited type")
-            signs = {text[0] for text in (self.closer, *self.never)}
-            return row(Pattern(string_pattern(flat["pattern"], lambda sign: sign not in signs)), self.closer)
-        if not begins:
-            return RawText(self.closer, self.never, least, most)
-        marks = "".join(dict.fromkeys(text[0] for text in (self.closer, *self.never)))
-        first = Pattern(f"[^ \t\r\n{''.join(map(in_class, marks))}{begins}]")
+            excluded = "".join(text[0] for text in (self.end, *self.never))
+            return row(Pattern(string_pattern(flat["pattern"], lambda char: char not in excluded)), self.end)
+        if not first_excluded:
+            return RawText(self.end, self.never, least, most)
+        marks = "".join(dict.fromkeys(text[0] for text in (self.end, *self.never)))
+        first = Pattern(f"[^ \t\r\n{''.join(map(in_class, marks))}{first_excluded}]")
         if most == 0:
-            return Text(self.closer)
-        rest = row(first, RawText(self.closer, self.never, max(least - 1, 0), None if most is None else most - 1))
-        return rest if least else either(Text(self.closer), rest)
+            return Text(self.end)
+        rest = row(first, RawText(self.end, self.never, max(least - 1, 0), None if most is None else most - 1))
+        return rest if least else either(Text(self.end), rest)
 
-    def _begins(self, beside: Sequence[Schema]) -> str:
-        """With what no string begins, as the inside of a class: the reader takes a text that is a literal of another
-        type for that, and what that type allows is not all there is."""
-        if self.stated:
+    def _excluded_first(self, alternatives: Sequence[Schema]) -> str:
+        """Return the characters that no string may begin with, as the inside of a character class.
+
+        The parser treats a text that is a literal of another type as that type. If the schema does not allow all values
+        of that type, such a text could be an invalid value.
+        """
+        if self.has_type:
             return ""
         if self.types is None:
-            return _BEGINS_A_LITERAL
+            return _FIRST_OF_LITERALS
         limited = set[str]()
-        for part in beside:
+        for part in alternatives:
             kinds = self.schemas.kinds(part) or []
             limited.update(type_of(value) for value in self.schemas.values(part) or [])
             limited.update(kind for kind in kinds if set(self.schemas.of_kind(part, kind)) - {"type"})
-        return "".join(dict.fromkeys(_BEGINS[kind] for kind in sorted(limited & set(self.types)) if kind in _BEGINS))
+        names = sorted(limited & self.types)
+        return "".join(dict.fromkeys(_FIRST_CHARACTERS[kind] for kind in names if kind in _FIRST_CHARACTERS))
 
 
 def tagged_calls(engine: Tagged, constraint: Constraint) -> Node:
-    """The calls as the engine writes them."""
+    """Return the calls as the engine writes them."""
     if engine.enclosing:
         one = constraint.any_call(lambda tool, shape: row(*_call(engine, tool, shape)))
         inside = row(engine.enclosing[0], constraint.calls(one, engine.between_calls), engine.enclosing[1])
@@ -130,13 +148,13 @@ def tagged_calls(engine: Tagged, constraint: Constraint) -> Node:
     def framed(tool: ConstrainedTool, shape: Arguments) -> Node:
         lead = engine.between if engine.name_opener and engine.opener else ""
         head, body, end = _call(engine, tool, shape)
-        return row(engine.opener, lead, head, body, end, _last(engine, shape), engine.closer)
+        return row(engine.opener, lead, head, body, end, _before_end(engine, shape), engine.closer)
 
     return constraint.calls(constraint.any_call(framed), engine.between_calls)
 
 
-def _last(engine: Tagged, shape: Arguments) -> Node:
-    """What stands before the frame's closer, which depends on whether a value was written."""
+def _before_end(engine: Tagged, shape: Arguments) -> Node:
+    """Return the text before the end marker of the frame, which depends on whether a value was written."""
     if not engine.closer or not (engine.call_closer or shape.properties):
         return EMPTY
     between = Text(engine.between)
@@ -144,7 +162,7 @@ def _last(engine: Tagged, shape: Arguments) -> Node:
 
 
 def _call(engine: Tagged, tool: ConstrainedTool, shape: Arguments) -> tuple[Node, Node, Node]:
-    """A call's name, its arguments and its end."""
+    """Return a call's start with its name, its arguments, and its end."""
     header = numbered(lambda at: engine.name_header.write(tool.name, None, at))
     head = row(engine.before_name, engine.name_opener, header, engine.name_closer)
     body = members(shape, lambda key, schema: row(engine.between, _argument(engine, tool, key, schema)))
@@ -153,20 +171,20 @@ def _call(engine: Tagged, tool: ConstrainedTool, shape: Arguments) -> tuple[Node
 
 
 def _argument(engine: Tagged, tool: ConstrainedTool, key: str, schema: Any) -> Node:
-    """An argument with its tags; values of different types may have different ones."""
-    openers = (engine.key_opener, engine.value_opener, *engine.openers, *engine.unframed_openers)
-    marks = (engine.value_closer, *engine.cdata[:1], *openers, *engine.closers[:1])
+    """Return an argument with its tags. Values of different types may have different start tags."""
+    start_markers = (engine.key_opener, engine.value_opener, *engine.openers, *engine.unframed_openers)
+    marks = (engine.value_closer, *engine.cdata[:1], *start_markers, *engine.closers[:1])
     never = tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip()))
-    stated = engine.key_header.write(key, "s", 0) != engine.key_header.write(key, 1, 0)
-    values = RawValues(tool.schemas, tool.types(key), engine.value_newline + engine.value_closer, never, stated)
+    has_type = engine.key_header.write(key, "s", 0) != engine.key_header.write(key, 1, 0)
+    values = RawValues(tool.schemas, tool.types(key), engine.value_newline + engine.value_closer, never, has_type)
     by_header: dict[Node, list[Node]] = {}
     for value, node in values.nodes(schema, engine.write_value):
         header = numbered(lambda at, value=value: engine.key_header.write(key, value, at))  # type: ignore[misc]  # mypy does not infer a lambda with a default
         nodes = by_header.setdefault(header, [])
         nodes.append(node)
         if engine.cdata and isinstance(node, RawText):
-            opener, closer = engine.cdata
-            nodes.append(row(opener, RawText(closer + node.closer, (closer,), node.least, node.most)))
+            start, end = engine.cdata
+            nodes.append(row(start, RawText(end + node.end, (end,), node.least, node.most)))
     between = engine.between if engine.value_opener else ""
     opened = row(engine.key_closer, between, engine.value_opener, engine.value_newline)
     return either(*(row(engine.key_opener, header, opened, either(*nodes)) for header, nodes in by_header.items()))

@@ -1,8 +1,7 @@
-"""Values under a schema as nodes, in the spelling of a family: JSON's, Python's, Gemma's.
+"""Values with a schema as nodes, in the syntax of a format: JSON, Python, Gemma's.
 
-How a family spells values is not told by its engine in so many words: its writer is called. So some values are
-written, and what stands around their parts is read off. A text that the writer makes of a listed value is a node as it
-stands.
+An engine has no description of how it writes values, only a writer. So the writer is called with sample values, and the
+delimiters are read from its output. The text that the writer returns for a listed value becomes a node as it is.
 """
 
 from __future__ import annotations
@@ -35,102 +34,110 @@ from toolfmt.formats.grammar.string_patterns import string_pattern
 from toolfmt.formats.values.value_writers import JsonValues, ValueWriter
 
 _PROBES = ("S", "S'", 'S"')
-_BARE_KEY = "[A-Za-z_][A-Za-z0-9_]*"
-_BARE = re.compile(r"[A-Za-z_][\w.-]*")
-"""Members of an object that may stand without quotes."""
-_NOT_AS_ITSELF = "\"'\\"
+_BARE_KEY_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
+_BARE_KEY = re.compile(r"[A-Za-z_][\w.-]*")
+"""Keys of an object that may be written without quotes."""
+_ESCAPED = "\"'\\"
 
 
 @dataclass(frozen=True)
-class StringSpelling:
-    """What opens and closes a string, and whether it is escaped inside; else it is verbatim."""
+class StringSyntax:
+    """The start and end delimiter of a string, and whether it is escaped inside. Otherwise it is verbatim."""
 
-    opener: str
-    closer: str
+    start: str
+    end: str
     escaped: bool
 
 
 @dataclass(frozen=True)
-class Spelling:
-    """How a family writes values."""
+class ValueSyntax:
+    """How a format writes values."""
 
-    strings: tuple[StringSpelling, ...]
+    strings: tuple[StringSyntax, ...]
     true: str
     false: str
     null: str
-    list_signs: tuple[str, str, str]
-    """Opener, separator and closer of a list."""
-    object_signs: tuple[str, str, str, str]
-    """Opener, sign between key and value, separator and closer of an object."""
+    list_delimiters: tuple[str, str, str]
+    """Start, separator and end of a list."""
+    object_delimiters: tuple[str, str, str, str]
+    """Start, delimiter between key and value, separator and end of an object."""
     key_quote: str
-    """What stands around the keys of an object; empty where they stand bare."""
+    """The quote around the keys of an object. Empty if they are not quoted."""
     objects_are_json: bool
     """Whether objects are written as JSON although other values are not."""
 
 
-def spelling_of(write: ValueWriter) -> Spelling:
-    """The spelling of a writer of single values, found out by writing some."""
-    strings = dict.fromkeys(_string_spelling(write, probe) for probe in _PROBES)
+def value_syntax_of(write: ValueWriter) -> ValueSyntax:
+    """Return the syntax of a writer of single values, inferred from how it writes sample values."""
+    strings = dict.fromkeys(_string_syntax(write, probe) for probe in _PROBES)
     listed = write([7, 8])
     members = write({"ka": 7, "kb": 8})
     first, second = members.index("ka"), members.index("kb")
     seven, eight = members.index("7"), members.index("8")
-    opener, assign = members[:first], members[first + 2 : seven]
-    separator, closer = members[seven + 1 : second], members[eight + 1 :]
-    quote = opener[-1] if opener[-1] in "\"'" else ""
+    start, assign = members[:first], members[first + 2 : seven]
+    separator, end = members[seven + 1 : second], members[eight + 1 :]
+    quote = start[-1] if start[-1] in "\"'" else ""
     if quote:
-        opener, assign, separator = opener[:-1], assign[1:], separator[:-1]
+        start, assign, separator = start[:-1], assign[1:], separator[:-1]
     probe = {"k": "S", "b": [True, None, "T"], "n": {"x": 1.5}}
-    return Spelling(
+    return ValueSyntax(
         strings=tuple(strings),
         true=write(True),
         false=write(False),
         null=write(None),
-        list_signs=(listed[: listed.index("7")], listed[listed.index("7") + 1 : listed.index("8")], listed[-1:]),
-        object_signs=(opener, assign, separator, closer),
+        list_delimiters=(listed[: listed.index("7")], listed[listed.index("7") + 1 : listed.index("8")], listed[-1:]),
+        object_delimiters=(start, assign, separator, end),
         key_quote=quote,
         objects_are_json=write(probe) == json.dumps(probe) and write([True, "S'"]) != json.dumps([True, "S'"]),
     )
 
 
-def _string_spelling(write: ValueWriter, probe: str) -> StringSpelling:
-    opener = write(probe)[: write(probe).index("S")]
-    closer = write(probe)[-len(opener) :] if opener else ""
-    verbatim = write("S\\\n") == opener + "S\\\n" + closer
-    return StringSpelling(opener, closer, not verbatim)
+def _string_syntax(write: ValueWriter, probe: str) -> StringSyntax:
+    """Return the syntax in which the writer writes this string."""
+    start = write(probe)[: write(probe).index("S")]
+    end = write(probe)[-len(start) :] if start else ""
+    verbatim = write("S\\\n") == start + "S\\\n" + end
+    return StringSyntax(start, end, not verbatim)
 
 
 json_text = JsonValues()
-JSON_SPELLING = spelling_of(json_text)
+JSON_SYNTAX = value_syntax_of(json_text)
 
 
 @dataclass
-class SpelledValues:
-    """The values of one schema in one spelling; `rules` takes the named rules that they need, `prefix` begins their
-    names."""
+class ValueNodes:
+    """Creates nodes for the values of one schema in one syntax.
+
+    Attributes:
+        write: Writes a value.
+        schemas: The schema.
+        rules: Named rules that the values need are added here.
+        prefix: The start of their names.
+        syntax: The syntax of `write`.
+    """
 
     write: ValueWriter
     schemas: Schemas
     rules: dict[str, Node]
     prefix: str
-    spelling: Spelling
+    syntax: ValueSyntax
     any_name: str = "any"
     """The name of the rule for any value."""
     never: tuple[str, ...] = ()
-    """What no string holds that stands verbatim."""
+    """Texts that no verbatim string contains."""
 
     def value(self, schema: Any) -> Node:
-        """The values that a schema allows. Raises `NotConstrained`."""
+        """Return the values that a schema allows. Raises `NotConstrained`."""
         found = rule_name(schema)
         if not found:
-            return self._itself(schema)
+            return self._alternatives(schema)
         name = f"{self.prefix}_{found}"
         if name not in self.rules:
-            self.rules[name] = EMPTY  # it may hold itself
-            self.rules[name] = self._itself(schema)
+            self.rules[name] = EMPTY  # it may contain itself
+            self.rules[name] = self._alternatives(schema)
         return Rule(name)
 
-    def _itself(self, schema: Any) -> Node:
+    def _alternatives(self, schema: Any) -> Node:
         return either(*(node for part in self.schemas.alternatives(schema) for node in self._part(part)))
 
     def _part(self, flat: Schema) -> Iterator[Node]:
@@ -140,106 +147,109 @@ class SpelledValues:
             return
         kinds = self.schemas.kinds(flat)
         if kinds is None:
-            yield self.anything()
+            yield self.any_value()
             return
         for kind in kinds:
             yield self._kind(kind, self.schemas.of_kind(flat, kind))
 
     def _kind(self, kind: str, flat: Schema) -> Node:
-        spelling = self.spelling
+        syntax = self.syntax
         if kind == "boolean":
-            return either(spelling.true, spelling.false)
+            return either(syntax.true, syntax.false)
         if kind == "null":
-            return Text(spelling.null)
+            return Text(syntax.null)
         if kind in ("integer", "number"):
             return number_node(flat, whole=kind == "integer")
         return {"string": self._string, "array": self._list, "object": self._object}[kind](flat)
 
     def _string(self, flat: Schema) -> Node:
         least, most, pattern = flat.get("minLength", 0), flat.get("maxLength"), flat.get("pattern")
-        first = self.spelling.strings[0]
+        first = self.syntax.strings[0]
         if pattern is not None:
             if least or most is not None:
                 raise NotConstrained("it has both a pattern and a length")
-            read = string_pattern(pattern, lambda sign: sign not in _NOT_AS_ITSELF + first.closer and sign >= " ")
-            return row(first.opener, Pattern(read), first.closer)
-        return either(*(self._quoted(style, least, most) for style in self.spelling.strings))
+            inside = string_pattern(pattern, lambda char: char not in _ESCAPED + first.end and char >= " ")
+            return row(first.start, Pattern(inside), first.end)
+        return either(*(self._quoted(style, least, most) for style in self.syntax.strings))
 
-    def _quoted(self, style: StringSpelling, least: int = 0, most: int | None = None) -> Node:
+    def _quoted(self, style: StringSyntax, least: int = 0, most: int | None = None) -> Node:
         if style.escaped:
-            return row(style.opener, QuotedText(style.closer, least, most))
-        return row(style.opener, RawText(style.closer, self.never, least, most))
+            return row(style.start, QuotedText(style.end, least, most))
+        return row(style.start, RawText(style.end, self.never, least, most))
 
     def _list(self, flat: Schema) -> Node:
-        opener, separator, closer = self.spelling.list_signs
+        start, separator, end = self.syntax.list_delimiters
         if "prefixItems" in flat:
             raise NotConstrained("the keyword 'prefixItems' is not supported in grammars")
         least, most = flat.get("minItems", 0), flat.get("maxItems")
         if flat.get("uniqueItems") and (most is None or most > 1):
             raise NotConstrained("the keyword 'uniqueItems' is not supported in grammars")
         if most == 0:
-            return Text(opener + closer)
+            return Text(start + end)
         try:
             item = self.value(flat.get("items", True))
-        except NotConstrained as refusal:
-            raise refusal.within("[]") from None
+        except NotConstrained as error:
+            raise error.within("[]") from None
         items = Repeated(item, Text(separator), max(least, 1), most)
-        return row(opener, items if least else maybe(items), closer)
+        return row(start, items if least else maybe(items), end)
 
     def _object(self, flat: Schema) -> Node:
-        if self.spelling.objects_are_json:
-            return JsonValue(self.schemas.alone({**flat, "type": "object"}))
-        opener, assign, separator, closer = self.spelling.object_signs
+        if self.syntax.objects_are_json:
+            return JsonValue(self.schemas.standalone({**flat, "type": "object"}))
+        start, assign, separator, end = self.syntax.object_delimiters
         shape = self.schemas.object_shape(flat)
         if shape.free:
             inner = flat.get("additionalProperties", True)
             pair = row(self._any_key(), assign, self.value(inner))
-            return row(opener, maybe(Repeated(pair, Text(separator))), closer)
+            return row(start, maybe(Repeated(pair, Text(separator))), end)
         items = []
         for key, part in shape.properties.items():
             try:
                 items.append(Member(row(self.key(key), assign, self.value(part)), key in shape.required))
-            except NotConstrained as refusal:
-                raise refusal.within(key) from None
-        return row(opener, Members(tuple(items), Text(separator)) if items else EMPTY, closer)
+            except NotConstrained as error:
+                raise error.within(key) from None
+        return row(start, Members(tuple(items), Text(separator)) if items else EMPTY, end)
 
     def key(self, key: str) -> str:
-        """A key of an object as the family writes it."""
-        opener, assign, _, _ = self.spelling.object_signs
-        written = self.write({key: 7})
-        spelt = written[len(opener) : written.rindex(assign + "7")]
-        if spelt == key and not _BARE.fullmatch(key):
+        """Return a key of an object as the format writes it. Raises `NotConstrained` if it would have to be quoted."""
+        start, assign, _, _ = self.syntax.object_delimiters
+        text = self.write({key: 7})
+        written = text[len(start) : text.rindex(assign + "7")]
+        if written == key and not _BARE_KEY.fullmatch(key):
             raise NotConstrained(f"the format cannot represent the key {key!r}")
-        return spelt
+        return written
 
     def _any_key(self) -> Node:
-        return row(quote, QuotedText(quote)) if (quote := self.spelling.key_quote) else Pattern(_BARE_KEY)
+        return row(quote, QuotedText(quote)) if (quote := self.syntax.key_quote) else Pattern(_BARE_KEY_PATTERN)
 
-    def anything(self) -> Node:
-        """Any value."""
+    def any_value(self) -> Node:
+        """Return the rule for any value."""
         name = self.any_name
         if name not in self.rules:
             self.rules[name] = EMPTY
-            spelling, again = self.spelling, Rule(name)
-            opener, separator, closer = spelling.list_signs
-            begin, assign, comma, end = spelling.object_signs
-            members = maybe(Repeated(row(self._any_key(), assign, again), Text(comma)))
+            syntax, any_rule = self.syntax, Rule(name)
+            start, separator, end = syntax.list_delimiters
+            object_start, assign, object_separator, object_end = syntax.object_delimiters
+            members = maybe(Repeated(row(self._any_key(), assign, any_rule), Text(object_separator)))
             self.rules[name] = either(
-                *map(self._quoted, spelling.strings),
+                *map(self._quoted, syntax.strings),
                 Pattern(NUMBER),
-                spelling.true,
-                spelling.false,
-                spelling.null,
-                row(opener, maybe(Repeated(again, Text(separator))), closer),
-                JsonValue('{"type": "object"}') if spelling.objects_are_json else row(begin, members, end),
+                syntax.true,
+                syntax.false,
+                syntax.null,
+                row(start, maybe(Repeated(any_rule, Text(separator))), end),
+                JsonValue('{"type": "object"}') if syntax.objects_are_json else row(object_start, members, object_end),
             )
         return Rule(name)
 
 
 @dataclass
-class QuotedValues(SpelledValues):
-    """Values of which every one stands in JSON's quotes: of a list or an object the quotes are escaped, and the quotes
-    in those again, which no grammar can hold to."""
+class QuotedValueNodes(ValueNodes):
+    """Values that are all written as JSON in quotes.
+
+    A list or an object has its quotes escaped, and quotes inside of its strings twice. No grammar enforces that, so
+    both raise `NotConstrained`.
+    """
 
     def _kind(self, kind: str, flat: Schema) -> Node:
         if kind in ("array", "object"):
@@ -247,14 +257,14 @@ class QuotedValues(SpelledValues):
         node = super()._kind(kind, flat)
         return node if kind == "string" else row('"', node, '"')
 
-    def anything(self) -> Node:
-        """Any value but lists and objects."""
-        literals = either(Pattern(NUMBER), self.spelling.true, self.spelling.false, self.spelling.null)
-        return either(*map(self._quoted, self.spelling.strings), row('"', literals, '"'))
+    def any_value(self) -> Node:
+        """Return any value except lists and objects."""
+        literals = either(Pattern(NUMBER), self.syntax.true, self.syntax.false, self.syntax.null)
+        return either(*map(self._quoted, self.syntax.strings), row('"', literals, '"'))
 
 
 def number_node(flat: Schema, *, whole: bool) -> Node:
-    """The numbers of a flat schema, which is of numbers only."""
+    """Return the numbers of a flat schema that only allows numbers; `whole` means integers."""
     if "multipleOf" in flat and not (whole and flat["multipleOf"] == 1):
         raise NotConstrained("the keyword 'multipleOf' is not supported in grammars")
     if any(isinstance(flat.get(key), bool) for key in ("exclusiveMinimum", "exclusiveMaximum")):
