@@ -33,7 +33,7 @@ from toolfmt.formats.registry import OTHERS, _forget
 from toolfmt.formats.response_template.reader import formats_declared
 from toolfmt.formats.response_template.writer import described
 from toolfmt.formats.serialization.decoder import _DEEPEST, _LONGEST_MARKER, _MOST_VALUES, LONGEST_TEXT
-from toolfmt.formats.serialization.registration import know_others, others_as_text
+from toolfmt.formats.serialization.registration import other_formats_as_text, set_other_formats
 from toolfmt.formats.serialization.schema import ROLES
 from toolfmt.model.jobs import new_worker, shared_worker
 from toolfmt.model.sandbox.pool import Job, Worker
@@ -273,20 +273,20 @@ def test_every_worker_gets_the_known_formats(brackets: toolfmt.ToolCallFormat) -
 
 
 def test_what_is_handed_over_is_text() -> None:
-    assert others_as_text() == ()
+    assert other_formats_as_text() == ()
     register(toolfmt.format_from_file(FILE))
     try:
-        ((name, text),) = others_as_text()
+        ((name, text),) = other_formats_as_text()
     finally:
         _forget("brackets")
     assert (name, json.loads(text)) == ("brackets", json.loads(FILE.read_text("utf-8")))
     try:
-        know_others([(name, text)])
+        set_other_formats([(name, text)])
         read = get("brackets")
         assert toolfmt.format_to_dict(read) == json.loads(text)
-        know_others([(name, text)])
+        set_other_formats([(name, text)])
         assert get("brackets") is read
-        know_others([("of a plug-in that is not here", "")])
+        set_other_formats([("of a plug-in that is not installed", "")])
         assert formats() == tuple(sorted(KNOWN, key=lambda format: format.name))
     finally:
         OTHERS.handed = None

@@ -461,9 +461,9 @@ def measure(**given: Any) -> int:
 def formats(name: str | None, as_json: bool) -> None:
     """List the formats, or show the page of one. A JSON FILE may define a format (docs/own_formats.md)."""
     from toolfmt import formats as registry
-    from toolfmt.formats.serialization.files import given_format
+    from toolfmt.formats.serialization.files import named_format
 
-    chosen = registry.formats() if name is None else (given_format(name),)
+    chosen = registry.formats() if name is None else (named_format(name),)
     if as_json:
         from toolfmt.cli.printing.format_record import described
 
@@ -571,9 +571,9 @@ def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, str
 def _reading(format_name: str | None, directory: str | None, prefix: str | None) -> tuple[ToolCallFormat, str]:
     """Return the format of the outputs, and the prefix that their prompts contain."""
     if directory is None:
-        from toolfmt.formats.serialization.files import given_format
+        from toolfmt.formats.serialization.files import named_format
 
-        return given_format(format_name or ""), prefix or ""
+        return named_format(format_name or ""), prefix or ""
     from toolfmt.model.model import load
 
     model = load(directory)
@@ -589,9 +589,9 @@ def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: 
         name_models_below(directory, complain)
         return model.parser(tools=tools, prefix=prefix, strict=strict)
     from toolfmt.formats import Parser
-    from toolfmt.formats.serialization.files import given_format
+    from toolfmt.formats.serialization.files import named_format
 
-    return Parser(given_format(format_name or ""), tools=tools, prefix=prefix or "", strict=strict)
+    return Parser(named_format(format_name or ""), tools=tools, prefix=prefix or "", strict=strict)
 
 
 main.add_command(dev)

@@ -15,7 +15,7 @@ from toolfmt.cli.output import check_printable, print_json, print_text, terminal
 from toolfmt.cli.printing.fuzz import Searching, fuzzed_text
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import get
-from toolfmt.formats.serialization.files import known_format
+from toolfmt.formats.serialization.files import registered_format
 from toolfmt.testing.fuzzing import Fuzz
 from toolfmt.testing.targets import CommandTarget, InProcessTarget, target
 from toolfmt.testing.usable import check_usable
@@ -41,7 +41,7 @@ class Fuzzing:
         `click.UsageError`.
         """
         check_printable()
-        chosen = [known_format(name).name for name in self.format_names]
+        chosen = [registered_format(name).name for name in self.format_names]
         tried = target(self.given, self.timeout)
         with tried:
             formats = self._formats(tried, chosen)

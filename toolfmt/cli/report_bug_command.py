@@ -47,9 +47,9 @@ class Reporting:
     def _output(self) -> WrongOutput | None:
         if self.answer_file is None:
             return None
-        from toolfmt.formats.serialization.files import given_format
+        from toolfmt.formats.serialization.files import named_format
 
-        format = None if self.format_name is None else given_format(self.format_name)
+        format = None if self.format_name is None else named_format(self.format_name)
         tools = None
         if self.tools_file is not None:
             with naming(self.tools_file, BadTools):

@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format
-from toolfmt.formats.serialization.files import given_format
+from toolfmt.formats.serialization.files import named_format
 from toolfmt.grammars.grammar import Grammar, grammar
 from toolfmt.grammars.masks import Masks, marker_ids
 from toolfmt.integrations.mlx import GrammarProcessor, stop_tokens
@@ -391,7 +391,7 @@ _DESCRIPTION = (
 
 def _format(name: str) -> ToolCallFormat:
     try:
-        return given_format(name)
+        return named_format(name)
     except ToolfmtError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -21,7 +21,7 @@ from toolfmt._util.typed_json import UnreadableJson
 from toolfmt.errors import LimitHit, NotHeld, ToolfmtError
 from toolfmt.formats.format import DERIVED
 from toolfmt.formats.registry import has_variant
-from toolfmt.formats.serialization.registration import know_others, others_as_text
+from toolfmt.formats.serialization.registration import other_formats_as_text, set_other_formats
 from toolfmt.inspect.checks import ALL_OUTCOMES
 from toolfmt.inspect.derive_model import DerivationResult, derive_files
 from toolfmt.inspect.fix.verification import FixCheck, judged
@@ -239,11 +239,11 @@ class _KnowingWorker(Worker):
     """
 
     def run(self, job: Job[_T], *given: Any) -> _T:
-        return super().run(replace(job, function=_knowing), others_as_text(), job.function, *given)
+        return super().run(replace(job, function=_knowing), other_formats_as_text(), job.function, *given)
 
 
 def _knowing(formats: tuple[tuple[str, str], ...], function: Callable[..., _T], *given: Any) -> _T:
-    know_others(formats)
+    set_other_formats(formats)
     return function(*given)
 
 

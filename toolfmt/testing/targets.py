@@ -28,7 +28,7 @@ from typing import Any, Protocol, Self, TypeAlias
 from toolfmt._util.shell import words as words_of
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import names
-from toolfmt.formats.serialization.files import SUFFIX, known_format
+from toolfmt.formats.serialization.files import SUFFIX, registered_format
 from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.outcome import MakeParser, ParserOutcome, Tools, of_data, outcome_of_message, read
 from toolfmt.testing.processes import MOST_PRINTED, Lines, end, run
@@ -114,7 +114,7 @@ class InProcessTarget(_Closing):
         self.formats = tuple(about["formats"])
         self.variants: Mapping[str, Sequence[str]] = about["variants"]
         if self.is_toolfmt:
-            known = known_format(spec)
+            known = registered_format(spec)
             self.formats, self.variants = (known.name,), {known.name: ("", *known.variants)}
         self.version = about["version"]
 

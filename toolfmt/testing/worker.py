@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from toolfmt.formats import Parser, names
-from toolfmt.formats.serialization.files import SUFFIX, given_format
+from toolfmt.formats.serialization.files import SUFFIX, named_format
 from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.outcome import MakeParser, as_data, raised, read
 
@@ -26,7 +26,7 @@ _MOST_SHOWN = 2_000
 def loaded(spec: str) -> MakeParser:
     """Return the factory of `module:name`, or the parser of a format of toolfmt. Raises what importing raises."""
     if spec in names() or spec.endswith(SUFFIX):
-        format = given_format(spec)
+        format = named_format(spec)
         return lambda tools: Parser(format, tools=tools)
     module, _, name = spec.partition(":")
     found: Any = import_module(module)

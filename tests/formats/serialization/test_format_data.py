@@ -22,7 +22,7 @@ from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.serialization.format_data import format_to_dict, from_data, from_text, to_text
-from toolfmt.formats.serialization.safe_regex import NotTaken, check_pattern
+from toolfmt.formats.serialization.safe_regex import UnsupportedPattern, check_pattern
 from toolfmt.messages.events import ToolCallStart, merge
 from toolfmt.testing.corpus import cases
 
@@ -30,7 +30,7 @@ EVERY = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.nam
 
 
 def rejection(data: object, source: str = "mine.json") -> str:
-    """The sentence by which data is rejected."""
+    """Return the message with which data is rejected."""
     with pytest.raises(BadFormat) as raised:
         from_data(data, source)
     assert "\n" not in str(raised.value)
@@ -60,7 +60,7 @@ def engine(kind: str = "json_object", **members: Any) -> dict[str, Any]:
 
 
 @EVERY
-def test_a_known_format_is_the_same_when_it_was_stored(format: ToolCallFormat) -> None:
+def test_a_known_format_survives_a_round_trip(format: ToolCallFormat) -> None:
     text = to_text(format)
     assert from_text(text) == format
     assert to_text(from_text(text)) == text
@@ -77,12 +77,12 @@ def test_a_stored_format_reads_its_corpus_identically(format: ToolCallFormat) ->
         assert results[0] == results[1], case.title
 
 
-def test_what_is_not_written_has_its_default() -> None:
+def test_a_missing_member_has_its_default() -> None:
     assert from_data(PLAIN) == ToolCallFormat("mine", JsonObject(opener="<call>", closer="</call>"))
     assert format_to_dict(from_data(PLAIN)) == PLAIN
 
 
-def test_a_format_is_written_as_a_person_would() -> None:
+def test_a_format_is_written_as_readable_json() -> None:
     format = ToolCallFormat(
         "mine",
         Tagged(opener="‹call›", closer="\u202e", key_opener="<k>", key_closer="</k>", value_closer="</v>"),
@@ -127,7 +127,7 @@ class Own(JsonObject):
     """An engine of a third party."""
 
 
-def test_what_is_code_is_not_stored() -> None:
+def test_code_is_not_stored() -> None:
     with pytest.raises(BadFormat) as raised:
         format_to_dict(replace(get("json"), name="own", engine=Own(opener="<x>", closer="</x>")))
     assert str(raised.value) == (
@@ -139,14 +139,14 @@ def test_what_is_code_is_not_stored() -> None:
 # --- what is rejected
 
 
-WRONG = {
-    "no object": ([], "a format must be an object with the member 'toolfmt_format', not a list of 0"),
+INVALID = {
+    "not an object": ([], "a format must be an object with the member 'toolfmt_format', not a list of 0"),
     "no version": ({"name": "x"}, "toolfmt_format: must be 1, the version of this file format, but is missing"),
     "another version": (
         plain(toolfmt_format=2),
         "toolfmt_format: must be 1, the version of this file format, not 2",
     ),
-    "true is no version": (
+    "true as the version": (
         plain(toolfmt_format=True),
         "toolfmt_format: must be 1, the version of this file format, not true",
     ),
@@ -160,7 +160,10 @@ WRONG = {
         engine(opner="<x>"),
         "engine: unknown member 'opner'; did you mean 'opener'?",
     ),
-    "an engine in a word": (plain(engine="tagged"), "engine: must be an engine (an object with `kind`), not 'tagged'"),
+    "a string for an engine": (
+        plain(engine="tagged"),
+        "engine: must be an engine (an object with `kind`), not 'tagged'",
+    ),
     "an engine without kind": (
         plain(engine={"opener": "<x>"}),
         "engine.kind: must name the kind of engine, but is missing; choose from call_expression, channels, choice, "
@@ -178,27 +181,27 @@ WRONG = {
         engine(opener="<x>", also=["<y>", ""]),
         "engine.also[1]: must not be empty: it would match everywhere",
     ),
-    "a row too long": (
+    "a list that is too long": (
         engine(opener="<x>", enclosing=["[", "]", "x"]),
         "engine.enclosing: must be a list of 2: a string, a string or an empty list, not a list of 3",
     ),
-    "a word that is none of those": (
+    "a string that is not one of the choices": (
         engine(opener="<x>", name_at_start="always"),
         "engine.name_at_start: must be 'never', 'tolerated' or 'usual', not 'always'",
     ),
-    "an unknown notation": (
+    "an unknown syntax": (
         engine(opener="<x>", notation="jason"),
         "engine.notation: unknown syntax 'jason'; did you mean 'json'?",
     ),
-    "a reasoning block without a closer": (
+    "a reasoning block without an end marker": (
         plain(reasoning=[["<think>", ""]]),
         "reasoning[0]: must not be empty: it would match everywhere",
     ),
-    "a name that is a file's": (
+    "a name that ends like a file name": (
         plain(name="x.json"),
         "name: must be at most 80 letters, digits, '_', '-' and '.', not 'x.json'",
     ),
-    "a name with a blank": (
+    "a name with a space": (
         plain(aliases=["a b"]),
         "aliases[0]: must be at most 80 letters, digits, '_', '-' and '.', not 'a b'",
     ),
@@ -207,45 +210,45 @@ WRONG = {
         engine(opener="\ud800"),
         "engine.opener: contains half of a surrogate pair, which is not valid text",
     ),
-    "a variant that is not there": (
+    "a missing variant": (
         plain(variant="one", variants={"on": PLAIN["engine"]}),
         "variant: 'one' is not in `variants`; did you mean 'on'?",
     ),
-    "a variant that is nothing": (
+    "a number for a variant": (
         plain(variants={"one": 1}),
         "variants['one']: must be an engine (an object with `kind`), not 1",
     ),
-    "a runtime's parser that is nothing": (
+    "an unknown member of a runtime's parser": (
         plain(runtime_parsers={"vLLM": {"name": "x", "other": {}}}),
         "runtime_parsers['vLLM']: unknown member 'other'; did you mean 'others'?",
     ),
-    "an id that looks further": (
+    "an id with attribute access": (
         plain(call_id="{name.__class__}{number}"),
         "call_id: is '{name.__class__}{number}', but an id consists of text, {name} and {number} or {number:05d}",
     ),
-    "what an engine refuses": (
+    "parameters that an engine rejects": (
         engine("named_json", separator=""),
         "engine: separator is '', but without a start marker ordinary text has it after words too",
     ),
-    "a writer within that is rejected": (
+    "a nested writer that is rejected": (
         engine(opener="<x>", written={"pieces": ["{", "nam", "}"]}),
         "engine.written: pieces has the placeholder 'nam', "
         "but only name, arguments, arguments_string, id, number are known",
     ),
-    "an unknown kind within": (
+    "an unknown nested kind": (
         engine("tagged", key_opener="<", key_closer=">", value_closer="/", key_header={"kind": "attribute"}),
         "engine.key_header.kind: unknown header kind 'attribute'; did you mean 'attributes'?",
     ),
-    "a member that a kind within does not have": (
+    "an unknown member of a nested kind": (
         engine("call_expression", notation={"kind": "between_marks", "mrk": "|"}, written="json_values"),
         "engine.notation: unknown member 'mrk'; did you mean 'mark'?",
     ),
-    "nothing that says where a call is": (
+    "no start marker": (
         engine(),
         "engine: does not parse the call that it writes "
         "(mine cannot represent calls[0]: the name 'get_weather' would not survive a round trip)",
     ),
-    "markers that make no sense": (
+    "indistinguishable markers": (
         engine("tagged", opener="<a>", key_opener="<k>", key_closer="<k>", value_closer="<k>"),
         "engine: call_closer: no marker ends a call",
     ),
@@ -254,29 +257,29 @@ WRONG = {
         "engine.written.style.indent: must be an integer or null, not true",
     ),
     "a variant without a name": (plain(variants={"": PLAIN["engine"]}), "variants: has a member with an empty name"),
-    "nothing that begins between": (
+    "a marker that starts nothing": (
         plain(between=["<think>", "<mull>"]),
         "between[1]: '<mull>' is not a start marker of `reasoning` or of a call",
     ),
-    "half a frame of others": (
+    "an incomplete frame of another format": (
         engine(opener="<x>", foreign=[["<y>", ""]]),
         "engine.foreign[0]: must not be empty: it would match everywhere",
     ),
-    "a choice of none": (
+    "a choice without engines": (
         engine("choice", engines=[]),
         "engine: a choice needs at least one engine; the first writes the calls",
     ),
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named(what: str) -> None:
-    data, sentence = WRONG[what]
+@pytest.mark.parametrize("what", INVALID)
+def test_the_error_names_the_member(what: str) -> None:
+    data, sentence = INVALID[what]
     assert rejection(data) == f"mine.json: {sentence}"
 
 
-def test_an_engine_that_fails_at_its_markers_is_no_engine_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What no engine expects ends in a message, too."""
+def test_an_engine_that_raises_for_its_markers_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unexpected exception of an engine becomes a message, too."""
 
     def write(*_: object) -> str:
         return ""[1]
@@ -292,16 +295,16 @@ def test_an_engine_that_fails_at_its_markers_is_no_engine_for_them(monkeypatch: 
 @pytest.mark.parametrize(
     "form", ["call", "{}", "{0}", "{number!r}", "{number:999999999d}", "{number:{name}}", "{number[0]}", "{number", "}"]
 )
-def test_the_form_of_an_id_is_filled_in_by_two_words_only(form: str) -> None:
+def test_the_form_of_an_id_has_two_placeholders_only(form: str) -> None:
     assert rejection(plain(call_id=form)).startswith(f"mine.json: call_id: is {form!r}, but ")
 
 
 @pytest.mark.parametrize("form", ["{number}", "functions.{name}:{number}", "call{number:06d}"])
-def test_forms_of_ids_that_families_have_are_read(form: str) -> None:
+def test_forms_of_ids_that_families_use_are_accepted(form: str) -> None:
     assert from_data(plain(call_id=form)).call_id == form
 
 
-def test_engines_do_not_nest_without_an_end() -> None:
+def test_the_nesting_of_engines_is_limited() -> None:
     inner = PLAIN["engine"]
     for _ in range(7):
         inner = {"kind": "choice", "engines": [inner]}
@@ -312,7 +315,7 @@ def test_engines_do_not_nest_without_an_end() -> None:
     assert message == f"mine.json: engine{'.engines[0]' * 8}: is nested more than 8 levels deep"
 
 
-def test_there_is_an_end_to_everything() -> None:
+def test_every_size_is_limited() -> None:
     assert "signatures: has 201 items, but the maximum is 200" in rejection(plain(signatures=["x"] * 201))
     assert from_data(plain(families=["x"] * 200)).families == ("x",) * 200
     many = {"kind": "choice", "engines": [PLAIN["engine"] | {"also": [f"<{at}>" for at in range(190)]}] * 25}
@@ -348,7 +351,7 @@ def test_there_is_an_end_to_everything() -> None:
         r"x\s*y\s*z",
     ],
 )
-def test_patterns_that_are_taken(pattern: str) -> None:
+def test_supported_patterns_are_accepted(pattern: str) -> None:
     check_pattern(pattern)
     assert from_data(plain(signatures=[pattern], headers=[pattern])).signatures == (pattern,)
 
@@ -364,15 +367,15 @@ UNSAFE = [
 
 
 @pytest.mark.parametrize("pattern", UNSAFE)
-def test_patterns_that_are_not(pattern: str) -> None:
-    with pytest.raises(NotTaken):
+def test_unsupported_patterns_are_rejected(pattern: str) -> None:
+    with pytest.raises(UnsupportedPattern):
         check_pattern(pattern)
     assert rejection(plain(headers=[pattern])).startswith("mine.json: headers[0]: ")
 
 
-def test_a_pattern_that_is_taken_takes_time_in_proportion_to_the_text() -> None:
-    """Every text of two characters over a long stretch, for random patterns of pattern characters."""
-    chance = random.Random(1)
+def test_searching_for_a_supported_pattern_takes_linear_time() -> None:
+    """Random patterns of pattern characters are searched for in long texts of two characters."""
+    rng = random.Random(1)
     pieces = [
         "a",
         "b",
@@ -393,55 +396,55 @@ def test_a_pattern_that_is_taken_takes_time_in_proportion_to_the_text() -> None:
         ".*",
     ]
     texts = ["a" * 20_000, "ab" * 10_000, "b" * 20_000, "aab" * 7_000]
-    taken = 0
+    accepted = 0
     for _ in range(6_000):
-        pattern = "".join(chance.choice(pieces) for _ in range(chance.randrange(1, 9)))
+        pattern = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 9)))
         try:
             check_pattern(pattern)
-        except NotTaken:
+        except UnsupportedPattern:
             continue
-        taken += 1
+        accepted += 1
         started = time.process_time()
         for text in texts:
             re.search(pattern + "zz", text)
         assert time.process_time() - started < 1, pattern
-    assert taken > 100
+    assert accepted > 100
 
 
 # --- random damage
 
 
-def mutated(chance: random.Random, data: Any) -> Any:
-    """The data with one value in it replaced, dropped, doubled, moved or renamed."""
+def mutated(rng: random.Random, data: Any) -> Any:
+    """Return the data with one value in it removed, renamed, replaced, changed or doubled."""
     data = copy.deepcopy(data)
-    places = list(_places(data))
-    holder, key = chance.choice(places)
-    what = chance.randrange(6)
+    positions = list(_positions(data))
+    holder, key = rng.choice(positions)
+    what = rng.randrange(6)
     odd = ["", "x", "<", "\n", "{", '"', "<call>", 0, -1, 10**30, 1.5, True, None, [], {}, [[]], [""], ["x", "x"], "\0"]
     if what == 0:
         del holder[key]
     elif what == 1 and isinstance(holder, dict):
-        holder[str(chance.choice(odd))] = holder.pop(key)
+        holder[str(rng.choice(odd))] = holder.pop(key)
     elif what == 2:
-        other, from_there = chance.choice(places)
+        other, from_there = rng.choice(positions)
         if isinstance(other, list) and from_there >= len(other):
             return data
         holder[key] = copy.deepcopy(other[from_there])
     elif what == 3 and isinstance(holder[key], str) and holder[key]:
-        at = chance.randrange(len(holder[key]))
-        holder[key] = holder[key][:at] + chance.choice(["", "<", "x", "\n", " ", '"']) + holder[key][at + 1 :]
+        at = rng.randrange(len(holder[key]))
+        holder[key] = holder[key][:at] + rng.choice(["", "<", "x", "\n", " ", '"']) + holder[key][at + 1 :]
     elif what == 4 and isinstance(holder[key], list):
         holder[key] = holder[key] * 2
     else:
-        holder[key] = chance.choice(odd)
+        holder[key] = rng.choice(odd)
     return data
 
 
-def _places(data: Any) -> Iterator[tuple[Any, Any]]:
+def _positions(data: Any) -> Iterator[tuple[Any, Any]]:
     for key in data if isinstance(data, dict) else range(len(data)):
         yield data, key
         if isinstance(data[key], (dict, list)):
-            yield from _places(data[key])
+            yield from _positions(data[key])
 
 
 GOOD = [format_to_dict(format) for format in FORMATS]
@@ -449,24 +452,24 @@ GOOD = [format_to_dict(format) for format in FORMATS]
 
 @settings(deadline=None, max_examples=depth.examples(300), suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
-def test_damaged_data_is_a_format_or_rejected(chance: random.Random, times: int) -> None:
-    data: Any = chance.choice(GOOD)
+def test_damaged_data_is_a_format_or_rejected(rng: random.Random, times: int) -> None:
+    data: Any = rng.choice(GOOD)
     for _ in range(times):
         if data:
-            data = mutated(chance, data)
+            data = mutated(rng, data)
     started = time.process_time()
     try:
         loaded = from_text(json.dumps(data), "mine.json")
-    except BadFormat as refusal:
-        assert str(refusal).startswith("mine.json: ")
+    except BadFormat as error:
+        assert str(error).startswith("mine.json: ")
     else:
         assert from_text(to_text(loaded)) == loaded
         assert time.process_time() - started < 1
-        assert_reads_anything(loaded, chance)
+        assert_parses_any_text(loaded, rng)
 
 
-def assert_reads_anything(format: ToolCallFormat, chance: random.Random) -> None:
-    """No text raises, whatever the markers are (guarantee 2)."""
+def assert_parses_any_text(format: ToolCallFormat, rng: random.Random) -> None:
+    """Check that no text raises, whatever the markers are (guarantee 2)."""
     own = [
         *format.markers.in_answers,
         *format.between,
@@ -481,7 +484,7 @@ def assert_reads_anything(format: ToolCallFormat, chance: random.Random) -> None
         "a",
     ]
     for _ in range(3):
-        text = "".join(chance.choice(own) for _ in range(chance.randrange(1, 12)))
+        text = "".join(rng.choice(own) for _ in range(rng.randrange(1, 12)))
         parser = Parser(format)
         for character in text:
             parser.feed(character)
@@ -494,14 +497,14 @@ def test_damaged_text_is_a_format_or_rejected(which: int, at: int, lost: int, pu
     text = json.dumps(GOOD[which])
     try:
         from_text(text[: at % len(text)] + put + text[at % len(text) + lost :], "mine.json")
-    except BadFormat as refusal:
-        assert str(refusal).startswith("mine.json: ")
+    except BadFormat as error:
+        assert str(error).startswith("mine.json: ")
 
 
 def test_rejected_data_costs_little_memory() -> None:
     texts = ["[" * 262_000, '{"a":' * 50_000, json.dumps(plain(aliases=["x"] * 60_000)), '"' + "x" * 262_000 + '"']
     texts.append(json.dumps(plain(signatures=["(?:" * 90] * 800)))
-    from_data(PLAIN)  # what is imported and compiled once
+    from_data(PLAIN)  # loads what is imported and compiled only once
     tracemalloc.start()
     for text in texts:
         started = time.process_time()
@@ -513,7 +516,7 @@ def test_rejected_data_costs_little_memory() -> None:
     assert most < 50_000_000
 
 
-def test_a_format_that_calls_only_declared_tools_is_tried_with_one() -> None:
+def test_a_format_that_calls_only_declared_tools_is_checked_with_one() -> None:
     engine = {
         "kind": "call_expression", "unframed_openers": ["("], "lead": "(", "brackets": [" ", ")"], "assign": " ",
         "separator": " ", "key_lead": ":", "enclosing": ["", ""], "between": "\n", "notation": "literal",

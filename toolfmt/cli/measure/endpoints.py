@@ -22,7 +22,7 @@ from toolfmt.cli.measure.subject import NotAnswered, NotReached, Sampling, Subje
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import Parser, default_format
 from toolfmt.formats.prompting.tool_descriptions import result_heading
-from toolfmt.formats.serialization.files import given_format
+from toolfmt.formats.serialization.files import named_format
 from toolfmt.messages.message import Message, ToolCall
 from toolfmt.model.model import Model
 
@@ -134,7 +134,7 @@ class ChatEndpoint(_Endpoint):
         self._prompts = None if directory is None else Prompts(directory, sampling)
         self._format = None if directory is None else directory.profile.tool_call_format
         if format is not None:
-            self._format = given_format(format)
+            self._format = named_format(format)
 
     def ask(self, question: Question, seed: int) -> SubjectResponse:
         prose = question.cell.strategy == "prompt"
@@ -193,7 +193,7 @@ class CompletionEndpoint(_Endpoint):
     def __init__(self, address: Address, sampling: Sampling, directory: Model, format: str | None = None) -> None:
         super().__init__(address, sampling)
         self._prompts = Prompts(directory, sampling)
-        self._format = None if format is None else given_format(format)
+        self._format = None if format is None else named_format(format)
 
     def ask(self, question: Question, seed: int) -> SubjectResponse:
         prompt = self._prompts.of(question)

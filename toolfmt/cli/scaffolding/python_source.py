@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeAlias
 
-from toolfmt.formats.serialization.schema import CONSTANTS, KIND_OF, MADE_OF_A_ROW
+from toolfmt.formats.serialization.schema import CONSTANTS, KIND_OF, VARIADIC_MEMBER
 
 WIDTH = 120
 _STEP = 4
@@ -151,7 +151,7 @@ def _record(value: Any, imports: Imports, indent: int, room: int) -> str:
     if kind not in KIND_OF and not any(kind is type(known) for _, known in CONSTANTS):
         raise TypeError(f"{kind.__name__} is not part of a stored format")
     imports.setdefault(kind.__module__, set()).add(kind.__name__)
-    row = MADE_OF_A_ROW.get(kind)
+    row = VARIADIC_MEMBER.get(kind)
     if row is not None:
         items = [_Item("", item) for item in getattr(value, row)]
     else:

@@ -1,1 +1,1 @@
-"""Formats as JSON data: files of formats, and formats that are sent to another process."""
+"""Formats as JSON data, for files and for other processes."""

@@ -1,4 +1,4 @@
-"""A format read from a file, as `toolfmt dev derive` writes one, or a person."""
+"""Read a format from a JSON file, which `toolfmt dev derive` or a person wrote."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolfmt.formats.serialization.format_data import from_text
 from toolfmt.formats.serialization.registration import register
 
 _MOST_BYTES = 4 * LONGEST_TEXT
-"""A character has four bytes in UTF-8 at most; a device such as /dev/zero never ends."""
+"""A character has at most four bytes in UTF-8. The limit matters for a device such as /dev/zero, which never ends."""
 SUFFIX = ".json"
 
 
@@ -33,7 +33,7 @@ def format_from_file(path: str | os.PathLike[str]) -> ToolCallFormat:
     try:
         with file.open("rb") as opened:
             data = opened.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:  # a name that holds NUL is a ValueError
+    except (OSError, ValueError) as error:  # a name that contains NUL raises ValueError
         why = getattr(error, "strerror", None) or error
         raise BadFormat(f"{_shown(file)}: cannot read the format ({why}); pass a JSON file") from None
     try:
@@ -45,34 +45,45 @@ def format_from_file(path: str | os.PathLike[str]) -> ToolCallFormat:
     return from_text(text, _shown(file))
 
 
-def is_file_name(given: str) -> bool:
-    """Whether what is given for a format means a file: it ends with `.json`, or has a separator of paths. An answer
-    that was put there by mistake has one too, in its tags."""
+def is_file_name(name: str) -> bool:
+    """Whether the name of a format means a file: it ends with `.json` or contains a path separator.
+
+    A string with `<` or a line break is not a file name: it is probably an output that was passed by mistake.
+    """
     separators = {os.sep, os.altsep or os.sep}
-    return given.endswith(SUFFIX) or (
-        any(separator in given for separator in separators) and not any(sign in given for sign in "<\n")
+    return name.endswith(SUFFIX) or (
+        any(separator in name for separator in separators) and not any(char in name for char in "<\n")
     )
 
 
-def given_format(given: str) -> ToolCallFormat:
-    """The format that a person names: by its name, or by its file. Raises `BadFormat` and `UnknownFormat`."""
-    return format_from_file(given) if is_file_name(given) else get(given)
+def named_format(name: str) -> ToolCallFormat:
+    """Return the format with this name, or from the file with this name.
+
+    Raises:
+        BadFormat: The file is not a valid format.
+        UnknownFormat: There is no format with this name.
+    """
+    return format_from_file(name) if is_file_name(name) else get(name)
 
 
-def known_format(given: str) -> ToolCallFormat:
-    """The same, made known by its name, for what knows formats by that. Raises `BadFormat` too where another format has
-    the name."""
-    format = given_format(given)
+def registered_format(name: str) -> ToolCallFormat:
+    """Return the same format as `named_format` after registering it, for code that looks formats up by name.
+
+    Raises:
+        BadFormat: As in `named_format`, or another format has one of its names.
+        UnknownFormat: There is no format with this name.
+    """
+    format = named_format(name)
     try:
         if format not in formats():
             register(format)
     except BadFormat:
         raise
-    except ValueError as clash:
-        raise BadFormat(f"{given}: {clash}") from None
+    except ValueError as error:
+        raise BadFormat(f"{name}: {error}") from None
     return format
 
 
 def _shown(file: Path) -> str:
-    """The file's name as it can be printed in one line."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in str(file))[:200]
+    """Return the file name, shortened and without unprintable characters, for a message of one line."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(file))[:200]

@@ -1,8 +1,8 @@
-"""A format as data, and back: what a file holds and another process is handed. Data, never code.
+"""Convert a format to data and back, for files and for other processes. Data never contains code.
 
-A format and what it is made of are dataclasses, whose fields are walked here: `format_to_dict` writes those that differ
-from their defaults, `decoder.py` reads them by their annotations. What may stand in a field is told by the tables in
-`schema.py`. Whatever cannot be stored, or is no format, is a `BadFormat` that names the member.
+A format and its parts are dataclasses. `format_to_dict` writes the fields that differ from their defaults. `decoder.py`
+reads them by their annotations. The tables in `schema.py` list what a field may contain. A format that cannot be
+stored, and data that is not a format, raise a `BadFormat` that names the member.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from toolfmt.formats.serialization.decoder import LONGEST_TEXT, VERSION, VERSION
 from toolfmt.formats.serialization.schema import CONSTANTS, KIND_OF
 
 _UNNAMED = "the format"
-"""What is read, in errors, where nobody says."""
+"""What the data is called in errors if the caller does not name it."""
 _LINE, _STEP = 110, "  "
 
 
@@ -35,59 +35,71 @@ def format_to_dict(format: ToolCallFormat) -> dict[str, Any]:
 
 
 def from_data(data: object, source: str = _UNNAMED) -> ToolCallFormat:
-    """The format that `format_to_dict` made this of, or somebody by hand; members that are missing have their defaults.
+    """Return the format that the data describes, as `format_to_dict` returns it. Missing members have their defaults.
 
-    It has been tried: in each of its variants it reads back a call that it writes. Raises `BadFormat`, whose text
-    begins with `source` and names the member.
+    The format and each of its variants have written a call and parsed it.
+
+    Args:
+        data: The data, as `json.loads` returns it.
+        source: What the data is called in errors, such as a file name.
+
+    Raises:
+        BadFormat: The data is not a valid format. The message begins with `source` and names the member.
     """
     return read_format(data, source)
 
 
 def to_text(format: ToolCallFormat) -> str:
-    """A format as the text of a file: JSON, a line a member, where signs that cannot be seen are escaped. Raises as
-    `format_to_dict` does."""
-    text = _laid_out(format_to_dict(format), "")
-    return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text) + "\n"
+    """Return a format as the text of a JSON file, with one member per line and unprintable characters escaped.
+
+    Raises `BadFormat` as `format_to_dict` does.
+    """
+    text = _indented(format_to_dict(format), "")
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text) + "\n"
 
 
-def _laid_out(value: Any, margin: str) -> str:
-    """JSON over several lines, but for lists that a line holds."""
+def _indented(value: Any, margin: str) -> str:
+    """Return JSON with one member per line. A list that fits into a line is one line."""
     line = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, (dict, list)) or not value:
         return line
     if isinstance(value, list) and len(margin) + len(line) <= _LINE:
         return line
     if isinstance(value, dict):
-        inside = [f"{json.dumps(key)}: {_laid_out(one, margin + _STEP)}" for key, one in value.items()]
+        inside = [f"{json.dumps(key)}: {_indented(item, margin + _STEP)}" for key, item in value.items()]
     else:
-        inside = [_laid_out(one, margin + _STEP) for one in value]
-    opener, closer = "{}" if isinstance(value, dict) else "[]"
+        inside = [_indented(item, margin + _STEP) for item in value]
+    start, end = "{}" if isinstance(value, dict) else "[]"
     lines = f",\n{margin}{_STEP}".join(inside)
-    return f"{opener}\n{margin}{_STEP}{lines}\n{margin}{closer}"
+    return f"{start}\n{margin}{_STEP}{lines}\n{margin}{end}"
 
 
 def from_text(text: str, source: str = _UNNAMED) -> ToolCallFormat:
-    """The format that a text describes, which `to_text` made or somebody by hand. Raises as `from_data` does."""
+    """Return the format that a JSON text describes, as `to_text` returns it. Raises `BadFormat` as `from_data` does."""
     if not isinstance(text, str):
         raise BadFormat(f"{source}: a format must be a string, not {type(text).__name__}")
     if len(text) > LONGEST_TEXT:
         raise BadFormat(f"{source}: longer than {LONGEST_TEXT:,} characters, the maximum for a format")
     try:
-        data = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        data = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise BadFormat(f"{source}: not JSON: {json_fault(error)}") from None
     return from_data(data, source)
 
 
 def check_stored(format: ToolCallFormat) -> str:
-    """The text of a format, from which it comes back as it is. Raises `BadFormat` for one of which it does not."""
+    """Return the text of a format, from which `from_text` returns an equal format.
+
+    Raises `BadFormat` if it cannot be stored or is not equal after that.
+    """
     text = to_text(format)
     if from_text(text, f"the format {format.name}") != format:
         raise BadFormat(f"the format {format.name} cannot be stored as data: reading it back gives a different format")
     return text
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object. Raises `ValueError` if a name appears twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
@@ -95,20 +107,20 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a JSON value")
+def _no_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON value")
 
 
 # --- writing
 
 
-def _members(record: Any, who: str, path: str) -> dict[str, Any]:
-    """The fields of a dataclass that differ from their defaults; `path` names it in errors."""
+def _members(record: Any, source: str, path: str) -> dict[str, Any]:
+    """Return the fields of a dataclass that differ from their defaults. Errors name `source` and `path`."""
     members = {}
     for field in fields(record):
         value = getattr(record, field.name)
         if not _is_default(field, value):
-            members[field.name] = _stored(value, who, f"{path}.{field.name}".lstrip("."))
+            members[field.name] = _encoded(value, source, f"{path}.{field.name}".lstrip("."))
     return members
 
 
@@ -118,26 +130,26 @@ def _is_default(field: Field[Any], value: object) -> bool:
     return bool(value == field.default)
 
 
-def _stored(value: Any, who: str, path: str) -> Any:
+def _encoded(value: Any, source: str, path: str) -> Any:
     if value is None or type(value) in (str, int, bool):
         return value
     if isinstance(value, tuple):
-        return [_stored(item, who, f"{path}[{at}]") for at, item in enumerate(value)]
+        return [_encoded(item, source, f"{path}[{at}]") for at, item in enumerate(value)]
     if isinstance(value, Mapping):
-        return {key: _stored(item, who, f"{path}[{key!r}]") for key, item in value.items()}
+        return {key: _encoded(item, source, f"{path}[{key!r}]") for key, item in value.items()}
     for name, constant in CONSTANTS:
         if value is constant or (type(value) is type(constant) and value == constant):
             return name
     kind = KIND_OF.get(type(value))
     if kind is None:
         raise BadFormat(
-            f"{who} cannot be stored as data: {path} is {_named(value)}, which is code; only objects of toolfmt itself "
-            "can be stored"
+            f"{source} cannot be stored as data: {path} is {_qualified_name(value)}, which is code; "
+            "only objects of toolfmt itself can be stored"
         )
-    return ({"kind": kind} if kind else {}) | _members(value, who, path)
+    return ({"kind": kind} if kind else {}) | _members(value, source, path)
 
 
-def _named(value: object) -> str:
-    """An object that is none of toolfmt's, as a person may find it."""
+def _qualified_name(value: object) -> str:
+    """Return the module and name of an object or of its class, so that the user can find it."""
     named = value if hasattr(value, "__qualname__") else type(value)
     return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}".strip(".")[:120]

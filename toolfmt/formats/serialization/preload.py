@@ -1,6 +1,6 @@
-"""Importing this makes every format known, those of plug-ins too: for a process that can import nothing later."""
+"""Import every format, including those of plug-ins, for a process that cannot import anything later."""
 
 from toolfmt.formats.registry import formats
-from toolfmt.formats.serialization import format_data  # noqa: F401 - reads the formats that the process is handed then
+from toolfmt.formats.serialization import format_data  # noqa: F401 - decodes the formats that the process receives later
 
 formats()

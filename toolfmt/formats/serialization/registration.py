@@ -1,7 +1,7 @@
 """Register formats, in this process and in those that toolfmt starts for it.
 
-The other process gets the result of `others_as_text` and passes it to `know_others`. Formats are read and written as
-data only then: `format_data` is imported in functions, because it loads every engine.
+The other process gets the result of `other_formats_as_text` and passes it to `set_other_formats`. Only then are formats
+encoded and decoded. Functions import `format_data` because it loads every engine.
 """
 
 from __future__ import annotations
@@ -43,18 +43,20 @@ def register(format: ToolCallFormat) -> None:
     with OTHERS.lock:
         if format in formats():
             return
-        if fault := name_clash(format):
-            raise ValueError(f"{fault}; give it another name")
+        if clash := name_clash(format):
+            raise ValueError(f"{clash}; give it another name")
         try:
             check_stored(format)
-        except BadFormat as unstored:
-            raise BadFormat(f"{unstored}; {_BY_PLUG_IN}") from None
+        except BadFormat as error:
+            raise BadFormat(f"{error}; {_BY_PLUG_IN}") from None
         OTHERS.know(*OTHERS.known, format)
 
 
-def others_as_text() -> tuple[tuple[str, str], ...]:
-    """What is known here beside toolfmt's own formats, for another process: names, each with the format as text, which
-    is empty where only code can say it: the other process may have such a one of the same plug-in."""
+def other_formats_as_text() -> tuple[tuple[str, str], ...]:
+    """Return the names and texts of all formats except toolfmt's own, for another process.
+
+    The text is empty if only code can express the format. The other process may have loaded it from the same plug-in.
+    """
     return _texts(changes())
 
 
@@ -72,20 +74,23 @@ def _text(format: ToolCallFormat) -> str:
         return ""
 
 
-def know_others(handed: Iterable[tuple[str, str]]) -> None:
-    """Know exactly what another process knows, which has said so by `others_as_text`."""
-    handed = tuple(handed)
+def set_other_formats(texts: Iterable[tuple[str, str]]) -> None:
+    """Replace the formats of this process, except toolfmt's own, by those of another process.
+
+    `texts` is the result of `other_formats_as_text` in that process.
+    """
+    texts = tuple(texts)
     with OTHERS.lock:
         known_others()
-        if handed == OTHERS.handed:
+        if texts == OTHERS.handed:
             return
-        here = {format.name: format for format in OTHERS.plugged or ()}
-        taken = [_read(name, text) if text else here.get(name) for name, text in handed]
-        OTHERS.know(*(format for format in taken if format is not None))
-        OTHERS.handed = handed
+        of_plug_ins = {format.name: format for format in OTHERS.plugged or ()}
+        decoded = [_decoded(name, text) if text else of_plug_ins.get(name) for name, text in texts]
+        OTHERS.know(*(format for format in decoded if format is not None))
+        OTHERS.handed = texts
 
 
-def _read(name: str, text: str) -> ToolCallFormat:
+def _decoded(name: str, text: str) -> ToolCallFormat:
     from toolfmt.formats.serialization.format_data import from_text
 
     return from_text(text, name)

@@ -1,7 +1,7 @@
-"""What may stand in a format that is stored as data: by the annotation of a field its kinds, and constants by name.
+"""What a format that is stored as data may contain: the kinds and named constants for the annotation of a field.
 
-A kind is a frozen dataclass under the name that files call it by: an engine, or what takes the place of a function. A
-new engine, or a new stand-in, is added here; a file can name nothing else.
+A kind is a frozen dataclass with its name in files: an engine, or an object in place of a function. Add a new one here.
+A file cannot name anything else.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from toolfmt.formats.values.value_writers import (
 
 @dataclass(frozen=True)
 class Role:
-    """What may stand in fields of one annotation: how a person calls it, and classes and constants by their names."""
+    """What fields of one annotation may contain: a label for errors, and classes and constants by name."""
 
-    called: str
+    label: str
     kinds: Mapping[str, type] = field(default_factory=dict)
     constants: Mapping[str, object] = field(default_factory=dict)
 
@@ -104,9 +104,9 @@ ROLES: Mapping[Any, Role] = {
     WrittenObject: Role("the pieces of an object", {"": WrittenObject}),
     JsonStyle: Role("a JSON style", {"": JsonStyle}),
 }
-"""By annotation; a role whose only kind has no name is read without one."""
+"""Roles by annotation. The only kind of some roles has no name: its object in a file has no `kind`."""
 
 CONSTANTS = tuple((name, value) for role in ROLES.values() for name, value in role.constants.items())
 KIND_OF: Mapping[type, str] = {kind: name for role in ROLES.values() for name, kind in role.kinds.items()}
-MADE_OF_A_ROW = {Choice: "engines"}
-"""Kinds whose constructor takes one of their members as a row of arguments."""
+VARIADIC_MEMBER = {Choice: "engines"}
+"""Kinds whose constructor takes one of their members as positional arguments, with the name of that member."""
