@@ -30,8 +30,8 @@ from toolfmt.formats.engines.frame import Frame
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.registry import OTHERS, _forget
-from toolfmt.formats.response_template.reader import formats_declared
-from toolfmt.formats.response_template.writer import described
+from toolfmt.formats.response_template.reader import declared_formats
+from toolfmt.formats.response_template.writer import template_of
 from toolfmt.formats.serialization.decoder import _DEEPEST, _LONGEST_MARKER, _MOST_VALUES, LONGEST_TEXT
 from toolfmt.formats.serialization.registration import other_formats_as_text, set_other_formats
 from toolfmt.formats.serialization.schema import ROLES
@@ -156,11 +156,11 @@ def test_a_registered_format_is_known_by_every_name(brackets: toolfmt.ToolCallFo
 def test_a_response_template_is_compared_with_a_registered_format() -> None:
     """Such a template is compared with what every format writes, which is cached."""
     format = replace(get("lm_studio"), name="own", aliases=(), engine=JsonObject(opener="<own>", closer="</own>"))
-    declared = described(format)
-    assert formats_declared(declared) == ()
+    declared = template_of(format)
+    assert declared_formats(declared) == ()
     register(format)
     try:
-        assert formats_declared(declared) == (format,)
+        assert declared_formats(declared) == (format,)
     finally:
         _forget("own")
 

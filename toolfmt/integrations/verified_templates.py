@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from toolfmt.errors import CannotWrite, NoResponseTemplate
 from toolfmt.formats import Call, ToolCallFormat, get, write
-from toolfmt.formats.response_template.writer import described
+from toolfmt.formats.response_template.writer import template_of
 
 LIMITS = {
     "closer_in_value": "a value that contains the end marker of a call",
@@ -104,7 +104,7 @@ def response_template(
         UnknownFormat: There is no format of this name.
     """
     known = get(format) if isinstance(format, str) else format
-    template = described(known, start_anchor=start_anchor, stop=stop)
+    template = template_of(known, start_anchor=start_anchor, stop=stop)
     for case in plain_cases(known, stop):
         problem = misread(template, case)
         if problem:

@@ -1,4 +1,4 @@
-"""Formats that models declare in a `response_template`: those of real models, and what makes a new format."""
+"""Formats that models declare in a `response_template`: those of real models, and templates of a new format."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from transformers.utils.chat_parsing import parse_response
 import toolfmt
 from toolfmt.errors import NoResponseTemplate
 from toolfmt.formats import Call, ToolCallFormat, get
-from toolfmt.formats.response_template.reader import formats_declared, from_response_template
-from toolfmt.formats.response_template.regex import Matcher, Steps, Unreadable, read_pattern
-from toolfmt.formats.response_template.writer import described
+from toolfmt.formats.response_template.reader import declared_formats, from_response_template
+from toolfmt.formats.response_template.regex import Matcher, Steps, UnsupportedPattern, read_pattern
+from toolfmt.formats.response_template.writer import template_of
 from toolfmt.integrations.verified_templates import TOOLS, plain_cases
 from toolfmt.messages.events import ToolCallEnd
 
@@ -46,11 +46,11 @@ def by_transformers(text: str, template: dict[str, Any], prefix: str = "") -> di
 
 
 @pytest.mark.parametrize("model", REAL)
-def test_what_real_models_declare_is_the_format_that_they_use(model: str) -> None:
+def test_templates_of_real_models_declare_the_format_that_they_use(model: str) -> None:
     name, template = REAL[model]
     format = from_response_template(template)
     assert format.name == name
-    assert formats_declared(template)[0] == get(name)
+    assert declared_formats(template)[0] == get(name)
     for case in plain_cases(get(name)):
         read = compared(toolfmt.parse(case.answer, format, tools=TOOLS))
         expected = {"content": case.content, "thinking": case.reasoning}
@@ -71,13 +71,13 @@ ANSWERS = {
 @pytest.mark.parametrize("model", ANSWERS)
 def test_reasoning_and_content_are_separated_as_by_transformers(model: str) -> None:
     template = REAL[model][1]
-    prefix = "<think>\n" if model == "ERNIE 4.5" else ""  # its prompt opens the block, which the template assumes
+    prefix = "<think>\n" if model == "ERNIE 4.5" else ""  # the template assumes that the prompt has opened the block
     read = toolfmt.parse(ANSWERS[model], from_response_template(template), prefix=prefix)
     assert compared(read) == {"content": "Hi.", "thinking": "Hm."}
     assert by_transformers(ANSWERS[model], template) == {"content": "Hi.", "thinking": "Hm."}
 
 
-def test_what_transformers_serves_models_with_that_declare_nothing_is_read() -> None:
+def test_the_fallback_templates_of_transformers_are_supported() -> None:
     from transformers.cli.serving.utils import _RESPONSE_TEMPLATE_FALLBACKS
 
     read = {types[0]: from_response_template(template).name for types, template in _RESPONSE_TEMPLATE_FALLBACKS.items()}
@@ -88,9 +88,9 @@ SAME_WIRE = {"ernie45": "json", "xml_function": "qwen3_5", "jamba": "hunyuan_a13
 
 
 @pytest.mark.parametrize("format", list(every_format()))
-def test_what_is_written_for_a_format_declares_that_format(format: ToolCallFormat) -> None:
+def test_a_written_template_declares_its_format(format: ToolCallFormat) -> None:
     try:
-        template = described(format)
+        template = template_of(format)
     except NoResponseTemplate:
         return
     name = from_response_template(template).name
@@ -108,7 +108,7 @@ def test_the_markers_of_a_template_are_added_to_those_of_the_format() -> None:
     assert from_response_template(plain) is get("json")
 
 
-def test_an_anchor_is_where_the_answer_begins() -> None:
+def test_an_output_begins_after_the_anchor() -> None:
     format = from_response_template(declared(REAL["SmolLM3"][1]["fields"]["tool_calls"], "@@bot@@", thinking=THINK))
     read = toolfmt.parse("a</think>b", format, prefix="<think>old</think>Old.\n@@bot@@<think>")
     assert compared(read) == {"thinking": "a", "content": "b"}
@@ -121,9 +121,9 @@ def test_markers_that_a_format_knows_are_not_repeated(model: str) -> None:
 
 
 @pytest.mark.parametrize("kind", OWN)
-def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transformers_does(kind: str) -> None:
+def test_a_template_of_no_known_format_becomes_a_new_format(kind: str) -> None:
     format = from_response_template(OWN[kind])
-    assert (format.name, formats_declared(OWN[kind])) == ("declared", ())
+    assert (format.name, declared_formats(OWN[kind])) == ("declared", ())
     text = toolfmt.write(format, CALLS, TOOLS)
     expected = {"calls": [{"name": name, "arguments": given} for name, given in CALLS]}
     assert compared(toolfmt.parse(text, format, tools=TOOLS)) == expected
@@ -221,7 +221,7 @@ def test_an_unsupported_template_is_rejected_by_name(template: Any, why: str) ->
         NoResponseTemplate, match=f"^the response_template does not declare a supported format: .*{why}"
     ):
         from_response_template(template)
-    assert formats_declared(template) == ()
+    assert declared_formats(template) == ()
 
 
 def test_a_template_that_is_nested_too_deeply_is_rejected() -> None:
@@ -242,7 +242,7 @@ def test_a_template_that_is_nested_too_deeply_is_rejected() -> None:
         "(?:|)" * 60 + "(?!)",
     ],
 )
-def test_a_pattern_that_never_ends_for_others_ends_here(pattern: str) -> None:
+def test_patterns_of_exponential_time_are_rejected_in_limited_time(pattern: str) -> None:
     begin = time.process_time()
     with pytest.raises(NoResponseTemplate):
         from_response_template(declared({**JSON_CALL, "open": None, "open_pattern": pattern}))
@@ -271,13 +271,13 @@ def test_a_pattern_that_never_ends_for_others_ends_here(pattern: str) -> None:
 def test_patterns_match_as_regular_expressions_do(pattern: str, text: str, found: Any) -> None:
     import re
 
-    seen = Matcher(text, Steps()).search(read_pattern(pattern), 0)
-    assert (seen and (seen.begin, seen.end, dict(seen.groups))) == found
+    match = Matcher(text, Steps()).search(read_pattern(pattern), 0)
+    assert (match and (match.begin, match.end, dict(match.groups))) == found
     same = re.compile(pattern, re.DOTALL).search(text)
     assert (same and (*same.span(), same.groupdict())) == found
 
 
-def test_where_a_literal_is_missing_nothing_is_tried() -> None:
+def test_a_missing_literal_ends_the_search_without_a_step() -> None:
     steps = Steps()
     assert Matcher("x" * 5000, steps).search(read_pattern("[^<]*<call>"), 0) is None
     assert steps == Steps()
@@ -285,11 +285,11 @@ def test_where_a_literal_is_missing_nothing_is_tried() -> None:
 
 @pytest.mark.parametrize("pattern", ["^a", "a**", r"\b", "(?P=x)", "a)", "[b-a]", "\\"])
 def test_unsupported_patterns_are_rejected(pattern: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnsupportedPattern):
         read_pattern(pattern)
 
 
-# --- its report
+# --- in the report
 
 
 def test_a_declared_pattern_is_evidence(tmp_path: Path) -> None:
@@ -300,14 +300,14 @@ def test_a_declared_pattern_is_evidence(tmp_path: Path) -> None:
     assert (report.format.evidence[0].source, report.format.evidence[0].detail) == ("declared", detail)
 
 
-def test_a_declaration_that_means_other_calls_than_the_template_renders_is_a_finding(tmp_path: Path) -> None:
+def test_a_declaration_of_other_calls_than_the_template_renders_is_a_finding(tmp_path: Path) -> None:
     assert "<tool_call>" in TEMPLATE
     report = directory(tmp_path, tokenizer_config={"response_template": REAL["Qwen3 Coder"][1]})
     assert report.format.name in ("qwen3_5", "json")
     assert "TF022" in codes(report)
 
 
-def test_a_pattern_that_no_format_reads_declares_nothing(tmp_path: Path) -> None:
+def test_an_unsupported_pattern_declares_nothing(tmp_path: Path) -> None:
     calls = {"open_pattern": r"(?i:<call>)", "close": "</call>", "content": "json", "transform": WHOLE}
     report = directory(tmp_path, tokenizer_config={"response_template": declared(calls)})
     assert (report.format.name, report.format.confidence, codes(report)) == ("json", "verified", [])

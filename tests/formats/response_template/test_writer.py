@@ -1,4 +1,4 @@
-"""Formats as `response_template`s, read by transformers' own parser; torch is not needed for that."""
+"""Formats written as `response_template`s and read by transformers' own parser, which needs no torch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from transformers.utils.chat_parsing import parse_response
 import toolfmt
 from toolfmt.errors import NoResponseTemplate, UnknownFormat
 from toolfmt.formats import FORMATS, ToolCallFormat
-from toolfmt.formats.response_template.writer import described
-from toolfmt.integrations import verified_templates as proven_templates
+from toolfmt.formats.response_template.writer import template_of
+from toolfmt.integrations import verified_templates
 from toolfmt.integrations.transformers import LIMITS, limits, response_template
 from toolfmt.integrations.verified_templates import TOOLS, OutputCase, misread, plain_cases
 
@@ -39,7 +39,7 @@ def test_a_format_has_a_verified_template_or_a_reason_why_not(format: ToolCallFo
         return
     assert json.loads(json.dumps(template)) == template
     cases = list(plain_cases(format, [STOP]))
-    assert len(cases) > 12  # nearly all that is tried can be written
+    assert len(cases) > 12  # nearly all cases can be written
     assert {case.name: misread(template, case) for case in cases} == {case.name: "" for case in cases}
 
 
@@ -59,7 +59,7 @@ def test_at_least_as_many_formats_have_a_template_as_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "not_read"),
+    ("name", "expected"),
     [
         ("json", "closer_behind_bracket quoted_call string_or_number cut_answer"),
         ("qwen3_5", "quoted_call untyped_values cut_answer"),
@@ -69,12 +69,12 @@ def test_at_least_as_many_formats_have_a_template_as_documented() -> None:
         ("inkling", "closer_behind_bracket opener_in_text quoted_call string_or_number cut_answer"),
     ],
 )
-def test_what_a_template_does_not_read_is_reported_by_name(name: str, not_read: str) -> None:
+def test_limits_of_a_template_are_reported_by_name(name: str, expected: str) -> None:
     template = response_template(name, stop=[STOP])
-    assert limits(name, template, stop=[STOP]) == tuple(not_read.split())
+    assert limits(name, template, stop=[STOP]) == tuple(expected.split())
 
 
-def test_every_limit_is_met_by_a_format() -> None:
+def test_every_limit_applies_to_a_format() -> None:
     names = ("json", "glm4", "gemma", "command_a", "inkling")
     met = {limit for name in names for limit in limits(name, response_template(name))}
     assert met == set(LIMITS)
@@ -86,27 +86,27 @@ def test_a_template_that_transformers_misreads_is_rejected_with_the_result(monke
         template["fields"]["tool_calls"]["close_pattern"] = "</x>"
         return template
 
-    right = described
-    monkeypatch.setattr(proven_templates, "described", wrong)
+    right = template_of
+    monkeypatch.setattr(verified_templates, "template_of", wrong)
     with pytest.raises(NoResponseTemplate, match=r"transformers reads a call as an error \(ValueError\)"):
         response_template("json")
 
 
 def test_a_template_that_reads_differently_while_it_streams_is_misread() -> None:
-    """The lookahead ends the call at a `}` without another `}` after it, which a later chunk may still bring."""
+    """The lookahead ends the call at a `}` without another `}` after it, but a later chunk may contain one."""
     template = response_template("mistral")
     case = OutputCase("a call", toolfmt.write("mistral", calls := [("f", {"text": "{x} y"})]), calls=calls)
     assert misread(template, case) == ""
     template["fields"]["tool_calls"]["close_pattern"] = r"(?<=\})(?!.*\})"
-    assert by_itself(case.answer, template) == {"text": "{x} y"}
+    assert parsed_arguments(case.answer, template) == {"text": "{x} y"}
     assert misread(template, case) == "an error (ValueError)"
 
 
-def by_itself(text: str, template: dict[str, Any]) -> Any:
+def parsed_arguments(text: str, template: dict[str, Any]) -> Any:
     return parse_response(text, template, prefix="")["tool_calls"][0]["function"]["arguments"]
 
 
-def test_a_number_is_no_word_and_an_integer_no_fraction() -> None:
+def test_the_types_of_arguments_are_compared() -> None:
     template = response_template("json")
 
     def read(arguments: dict[str, Any], written: str) -> str:
@@ -129,7 +129,7 @@ def test_content_before_and_after_a_call_is_kept() -> None:
 
 
 @pytest.mark.parametrize("anchor", [None, "<|im_start|>assistant\n", ["<|im_start|>assistant\n", "</tool_response>"]])
-def test_a_prompt_that_opens_the_reasoning_is_read_from_its_last_header_on(anchor: Any) -> None:
+def test_a_prompt_that_opens_the_reasoning_is_parsed_from_its_last_header(anchor: Any) -> None:
     template = response_template("json", start_anchor=anchor, stop=["<|im_end|>"])
     earlier = "<|im_start|>assistant\n<think>old</think>Old.<|im_end|>\n<|im_start|>user\nQ<|im_end|>\n"
     prompt = earlier + "<|im_start|>assistant\n<think>\n"

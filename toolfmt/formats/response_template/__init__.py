@@ -1,3 +1,4 @@
-"""The `response_template` of a model's tokenizer_config.json, read as a format and written from one. The rest of
-`formats` does not need this package.
+"""The `response_template` of a model's tokenizer_config.json: read one as a format, and write one for a format.
+
+The rest of `formats` does not need this package.
 """

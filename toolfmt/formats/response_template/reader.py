@@ -1,10 +1,12 @@
-"""The format that a model declares: its `response_template`, as transformers reads answers with it.
+"""Return the format that a model declares: its `response_template`, with which transformers parses outputs.
 
-A template names regions and the regular expressions that open and close them (`docs/source/en/chat_response_parsing.md`
-of transformers 5.23). None of that runs here. What it says of calls is tried on the calls that the formats write: the
-format whose calls it reads is meant, and reads answers as it always does (arguments as they come, closers in strings,
-what was cut is rejected). Where it means none of them, its markers make a format of an engine that is there, which is
-taken if the template reads what that writes. Anything else is refused by name.
+A template names regions and the regular expressions that start and end them (`docs/source/en/chat_response_parsing.md`
+of transformers 5.23). None of that is executed here. Instead, the template's description of calls is applied to the
+calls that the known formats write. A format whose calls it parses is the declared one. That format then parses outputs
+as always: arguments are streamed, end markers inside of strings are text, and incomplete calls are rejected.
+
+If the template parses the calls of no known format, its markers become the parameters of an existing engine. The new
+format is used if the template parses the calls that it writes. Everything else raises an error with the reason.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from toolfmt.formats.registry import changes, default_format, formats, get
 from toolfmt.formats.response_template.declaration import (
     CONTENT,
     PLACEHOLDER,
-    Declared,
-    delimiters,
+    Declaration,
     function_of,
     read_declaration,
-    refused,
+    string_delimiters,
+    unsupported,
 )
 from toolfmt.formats.response_template.engine import engine_of
-from toolfmt.formats.response_template.regex import Group, Matcher, Pattern, Steps, Text, Unreadable
+from toolfmt.formats.response_template.regex import Group, Matcher, Pattern, Steps, Text, UnsupportedPattern
 from toolfmt.formats.values.schema_types import STRING, Types
 from toolfmt.formats.writing import write
 
@@ -53,42 +55,50 @@ def from_response_template(template: object) -> ToolCallFormat:
         NoResponseTemplate: It is not a template, or it declares what no engine can parse.
     """
     declared = read_declaration(template)
-    meant = formats_meant(declared)
-    return _with_markers(meant[0] if meant else _derived(declared), declared)
+    matching = matching_formats(declared)
+    return _with_markers(matching[0] if matching else _new_format(declared), declared)
 
 
-def formats_declared(template: object) -> tuple[ToolCallFormat, ...]:
-    """The formats that a `response_template` can mean, the likeliest first; none where it is refused."""
+def declared_formats(template: object) -> tuple[ToolCallFormat, ...]:
+    """Return the formats that a `response_template` can mean, the likeliest first. Empty if it is not supported."""
     try:
-        meant = formats_meant(read_declaration(template))
+        matching = matching_formats(read_declaration(template))
     except NoResponseTemplate:
         return ()
-    return tuple(get(name) for name in dict.fromkeys(format.name for format in meant))
+    return tuple(get(name) for name in dict.fromkeys(format.name for format in matching))
 
 
-def formats_meant(declared: Declared) -> tuple[ToolCallFormat, ...]:
-    """The formats whose calls the template reads, each in every variant in which it writes them so; those that its
-    words fit best come first."""
+def matching_formats(declared: Declaration) -> tuple[ToolCallFormat, ...]:
+    """Return the formats whose calls the template parses, in every variant that writes such calls.
+
+    The formats with the most similar markers are first.
+    """
     steps = Steps()
-    meant = [
+    matching = [
         (_distance(declared, format, texts[1]), at, format)
         for at, (format, *texts) in enumerate(_written(changes()))
-        if _opened_by(format, declared.opener)
-        and all(_reads(declared, text, calls, steps) for text, calls in zip(texts, (_ONE, _TWO), strict=True))
+        if _has_start_markers(format, declared.start)
+        and all(_parses(declared, text, calls, steps) for text, calls in zip(texts, (_ONE, _TWO), strict=True))
     ]
-    return tuple(format for _, _, format in sorted(meant, key=lambda one: one[:2]))
+    return tuple(format for _, _, format in sorted(matching, key=lambda match: match[:2]))
 
 
-def _opened_by(format: ToolCallFormat, opener: Pattern) -> bool:
-    """Whether each of several literals that open a call opens one in the format too: else calls would become text."""
-    options = opener[0].options if len(opener) == 1 and isinstance(opener[0], Group) else ()
+def _has_start_markers(format: ToolCallFormat, start: Pattern) -> bool:
+    """Whether each of several literal start markers of the template is a start marker of the format.
+
+    Otherwise, calls with the others would become text.
+    """
+    options = start[0].options if len(start) == 1 and isinstance(start[0], Group) else ()
     texts = [option[0].text for option in options if len(option) == 1 and isinstance(option[0], Text)]
     return all(any(text.startswith(own) or own.startswith(text) for own in format.openers) for text in texts)
 
 
 @lru_cache(maxsize=1)
 def _written(_: int) -> tuple[tuple[ToolCallFormat, str, str], ...]:
-    """Every format in every variant, and how it writes one call and two; made anew when other formats are known."""
+    """Return every format in every variant, with the text of one call and of two.
+
+    The argument is `registry.changes()`, so that the cache is invalidated if the known formats change.
+    """
     variants = (
         format.with_variant(name) if name else format for format in formats() for name in ("", *format.variants)
     )
@@ -99,17 +109,26 @@ def _text(name: str, *path: str) -> Types:
     return STRING
 
 
-def _distance(declared: Declared, format: ToolCallFormat, written: str) -> tuple[int, int, bool, bool, bool]:
-    """What tells formats apart whose calls a template reads alike: markers that the format does not write, reasoning
-    that it does not know, then that it knows more; then which one is the commoner one."""
-    strange = sum(text.strip() not in written for text in _literals((*declared.opener, *(declared.closer or ()))))
-    unknown = sum(pair not in format.reasoning for pair in declared.reasoning)
-    more = set(declared.reasoning) != set(format.reasoning)
-    return strange, unknown, more, format.name != default_format().name, bool(format.variant)
+def _distance(declared: Declaration, format: ToolCallFormat, written: str) -> tuple[int, int, bool, bool, bool]:
+    """Return a sort key for formats whose calls a template parses equally.
+
+    In this order: markers that the format does not write, reasoning markers that it does not have, other reasoning
+    markers that it has, and whether it is another one than the default format or a variant.
+    """
+    unknown_markers = sum(text.strip() not in written for text in _literals((*declared.start, *(declared.end or ()))))
+    unknown_reasoning = sum(pair not in format.reasoning for pair in declared.reasoning)
+    more_reasoning = set(declared.reasoning) != set(format.reasoning)
+    return (
+        unknown_markers,
+        unknown_reasoning,
+        more_reasoning,
+        format.name != default_format().name,
+        bool(format.variant),
+    )
 
 
 def _literals(pattern: Pattern) -> Iterator[str]:
-    """The texts in a pattern, those that may be missing included."""
+    """Yield the literals in a pattern, including those in optional parts."""
     for node in pattern:
         if isinstance(node, Text):
             yield node.text
@@ -118,78 +137,85 @@ def _literals(pattern: Pattern) -> Iterator[str]:
                 yield from _literals(option)
 
 
-def _with_markers(format: ToolCallFormat, declared: Declared) -> ToolCallFormat:
-    """The format with what the template says of the other fields, where the format does not say so itself."""
-    known = {(opener.strip(), closer.strip()) for opener, closer in format.reasoning}
-    strange = (pair for pair in declared.reasoning if (pair[0].strip(), pair[1].strip()) not in known)
-    reasoning = (*format.reasoning, *dict.fromkeys(strange))
-    taken = {*format.openers, *(mark for pair in reasoning for mark in pair)}
-    silent = (mark for mark in declared.silent if mark not in taken and not format.in_calls(mark))
-    ignored = tuple(dict.fromkeys((*format.ignored_markers, *silent)))
-    framing = (pair for pair in declared.content_markers if pair[0].strip() not in ignored)
-    content = tuple(dict.fromkeys((*format.content_markers, *framing)))
+def _with_markers(format: ToolCallFormat, declared: Declaration) -> ToolCallFormat:
+    """Return the format with the markers and headers of the template added that it does not have."""
+    known = {(start.strip(), end.strip()) for start, end in format.reasoning}
+    unknown_pairs = (pair for pair in declared.reasoning if (pair[0].strip(), pair[1].strip()) not in known)
+    reasoning = (*format.reasoning, *dict.fromkeys(unknown_pairs))
+    used = {*format.openers, *(mark for pair in reasoning for mark in pair)}
+    new_ignored = (mark for mark in declared.ignored if mark not in used and not format.in_calls(mark))
+    ignored = tuple(dict.fromkeys((*format.ignored_markers, *new_ignored)))
+    new_content = (pair for pair in declared.content_markers if pair[0].strip() not in ignored)
+    content = tuple(dict.fromkeys((*format.content_markers, *new_content)))
     headers = tuple(dict.fromkeys((*format.headers, *map(re.escape, declared.anchors))))
-    told = (format.reasoning, format.ignored_markers, format.content_markers, format.headers)
-    if (reasoning, ignored, content, headers) == told:
+    unchanged = (format.reasoning, format.ignored_markers, format.content_markers, format.headers)
+    if (reasoning, ignored, content, headers) == unchanged:
         return format
     return replace(format, reasoning=reasoning, ignored_markers=ignored, content_markers=content, headers=headers)
 
 
-# --- what a template reads of a text
+# --- parsing a text as the template describes
 
 
-def _reads(declared: Declared, text: str, calls: Sequence[Call], steps: Steps) -> bool:
+def _parses(declared: Declaration, text: str, calls: Sequence[Call], steps: Steps) -> bool:
+    """Whether the template parses exactly these calls. Raises `NoResponseTemplate` if it is not supported."""
     try:
-        return list(_calls_in(declared, text, steps)) == list(calls)
-    except ValueError:  # what it takes for JSON is none
+        return list(_parsed_calls(declared, text, steps)) == list(calls)
+    except ValueError:  # the text is not JSON
         return False
-    except Unreadable as error:
-        raise refused(f"it contains {error}") from None
+    except UnsupportedPattern as error:
+        raise unsupported(f"it contains {error}") from None
     except RecursionError:
-        raise refused("its transform is nested too deeply") from None
+        raise unsupported("its transform is nested too deeply") from None
 
 
-def _calls_in(declared: Declared, text: str, steps: Steps) -> Iterator[tuple[Any, Any]]:
-    """The calls that the template finds in a text; raises `ValueError` for content that is not what it says."""
+def _parsed_calls(declared: Declaration, text: str, steps: Steps) -> Iterator[tuple[Any, Any]]:
+    """Yield the name and the arguments of the calls that the template finds in a text.
+
+    Raises `ValueError` for content that is not in the declared syntax.
+    """
     matcher, at = Matcher(text, steps), 0
-    while (opened := matcher.search(declared.opener, at)) is not None:
-        closed = None if declared.closer is None else matcher.search(declared.closer, opened.end)
-        value = _content(declared, steps, text[opened.end : len(text) if closed is None else closed.begin])
+    while (opened := matcher.search(declared.start, at)) is not None:
+        closed = None if declared.end is None else matcher.search(declared.end, opened.end)
+        value = _parsed_content(declared, steps, text[opened.end : len(text) if closed is None else closed.begin])
         groups = opened.groups if closed is None else {**opened.groups, **closed.groups}
-        for one in value if declared.each and isinstance(value, list) else [value]:
-            scope = {**groups, **one} if declared.each and isinstance(one, dict) else {**groups, CONTENT: value}
-            function = function_of(one if declared.transform is None else _placed(declared.transform, scope))
+        for call in value if declared.transform_each and isinstance(value, list) else [value]:
+            members = call if declared.transform_each and isinstance(call, dict) else {CONTENT: value}
+            scope = {**groups, **members}
+            function = function_of(call if declared.transform is None else _filled_in(declared.transform, scope))
             yield function.get("name"), function.get("arguments")
         if closed is None or closed.end <= opened.begin:
             return
         at = closed.end
 
 
-def _content(declared: Declared, steps: Steps, body: str) -> Any:
+def _parsed_content(declared: Declaration, steps: Steps, body: str) -> Any:
+    """Return the content of a call: its JSON, or the values between its tags by key."""
     if declared.content == "json":
         strings: list[str] = []
 
-        def taken(found: re.Match[str]) -> str:
+        def replaced(found: re.Match[str]) -> str:
             strings.append(found[1])
             return f"\1{len(strings) - 1}\2"
 
-        for opener, closer in delimiters(declared.content_args):
-            body = re.sub(re.escape(opener) + "(.*?)" + re.escape(closer), taken, body, flags=re.DOTALL)
+        for start, end in string_delimiters(declared.content_args):
+            body = re.sub(re.escape(start) + "(.*?)" + re.escape(end), replaced, body, flags=re.DOTALL)
         if declared.content_args.get("unquoted_keys") is True:
             body = re.sub(r"(?<=[{,])(\w+):", r'"\1":', body)
         return json.loads(re.sub("\1(\\d+)\2", lambda found: json.dumps(strings[int(found[1])]), body))
-    if declared.content != "xml-inline" or declared.tag is None:
-        raise refused(f"the content of its tool_calls is {declared.content!r:.80}, which is not supported")
+    if declared.content != "xml-inline" or declared.tag_pattern is None:
+        raise unsupported(f"the content of its tool_calls is {declared.content!r:.80}, which is not supported")
     matcher, at, values = Matcher(body, steps), 0, {}
-    while (found := matcher.search(declared.tag, at)) is not None and found.end > at:
+    while (found := matcher.search(declared.tag_pattern, at)) is not None and found.end > at:
         values[found.groups.get("key", "")] = found.groups.get("value", "")
         at = found.end
     return values
 
 
-def _placed(transform: Any, scope: Mapping[str, Any]) -> Any:
+def _filled_in(transform: Any, scope: Mapping[str, Any]) -> Any:
+    """Return the transform with its placeholders replaced by values from `scope`."""
     if isinstance(transform, Mapping):
-        return {key: _placed(inner, scope) for key, inner in transform.items()}
+        return {key: _filled_in(inner, scope) for key, inner in transform.items()}
     found = PLACEHOLDER.fullmatch(transform) if isinstance(transform, str) else None
     if found is None:
         return transform
@@ -199,17 +225,17 @@ def _placed(transform: Any, scope: Mapping[str, Any]) -> Any:
     return value
 
 
-# --- a format of its own
+# --- a new format
 
 
-def _derived(declared: Declared) -> ToolCallFormat:
-    """A format of an engine that is there, with the template's markers, which reads what the template reads."""
+def _new_format(declared: Declaration) -> ToolCallFormat:
+    """Return a format of an existing engine, with the template's markers, whose calls the template parses."""
     try:
         engine = engine_of(declared)
     except NoResponseTemplate:
         raise
-    except ValueError as error:  # markers that the engine cannot tell apart
-        raise refused(f"its definition is not a valid format: {error}") from None
+    except ValueError as error:  # markers that the engine cannot distinguish
+        raise unsupported(f"its definition is not a valid format: {error}") from None
     page = "The format that a model's `response_template` declares, parsed by the engine that it fits."
     format = ToolCallFormat(
         name="declared", engine=engine, page=page, instructions="Call a tool as shown here.", source=(), reasoning=()
@@ -217,8 +243,8 @@ def _derived(declared: Declared) -> ToolCallFormat:
     try:
         texts = [(write(format, calls, _TOOLS), calls) for calls in (_ONE, _TWO)]
     except CannotWrite as error:
-        raise refused(f"its definition is not a valid format: {error}") from None
+        raise unsupported(f"its definition is not a valid format: {error}") from None
     steps = Steps()
-    if not all(_reads(declared, text, calls, steps) for text, calls in texts):
-        raise refused("no engine writes calls that it parses")
+    if not all(_parses(declared, text, calls, steps) for text, calls in texts):
+        raise unsupported("no engine writes calls that it parses")
     return format

@@ -17,7 +17,7 @@ from typing import Any
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import RuntimeParser, ToolCallFormat, default_format, formats, get
-from toolfmt.formats.response_template.reader import formats_declared
+from toolfmt.formats.response_template.reader import declared_formats
 from toolfmt.formats.runtime_parsers import parser_names
 from toolfmt.inspect.format.best_reading import ReadBack, best_reading
 from toolfmt.inspect.format.derived import UnrecognizedCalls, unclaimed
@@ -131,7 +131,7 @@ def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any])
                 value = value if len(value) <= LONGEST_NAME else quote(value)
                 found.append(Declaration(file, key, value, _named(value, runtime), runtime))
         template = values.get(_RESPONSE_TEMPLATE)
-        opens, declared = _response_opens(template, "open"), formats_declared(template)
+        opens, declared = _response_opens(template, "open"), declared_formats(template)
         if opens or declared:
             named = declared or tuple(
                 format for format in formats() if any(opener in text for opener in format.openers for text in opens)
