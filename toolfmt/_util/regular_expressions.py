@@ -44,7 +44,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class CharacterClass:
-    """A class such as `[^a-z]`, as written. One that is not `closed` contains the rest of the expression."""
+    """A class such as `[^a-z]`, as written. If it is not `closed`, it contains the rest of the expression."""
 
     source: str
     closed: bool = True
@@ -87,9 +87,9 @@ Options: TypeAlias = tuple[tuple[Node, ...], ...]
 
 
 def parse(source: str) -> tuple[Options, int]:
-    """Return the alternatives of an expression, and where parsing ended: at the end, or at a `)` that closes nothing.
+    """Return the alternatives of an expression, and the position where parsing ended: the end, or an unmatched `)`.
 
-    It keeps the open groups on a stack, without recursion: an expression can be nested more deeply than Python allows.
+    Open groups are on a stack, because an expression can be nested more deeply than Python's recursion limit.
     """
     at = 0
     stack: list[tuple[str, list[list[Node]]]] = [("", [[]])]
