@@ -166,7 +166,7 @@ def events(case: Case, chunks: Iterable[str]) -> list[Event]:
 def marks_of(format: str) -> tuple[str, ...]:
     """The markers that a format puts around outputs, and the start and end markers of its calls."""
     known = get(format)
-    return (*frame(known), *known.markers.in_answers)
+    return (*frame(known), *known.markers.output_literals)
 
 
 def expected_text(case: Case, kind: str) -> str | None:

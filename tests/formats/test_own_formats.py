@@ -289,8 +289,8 @@ def test_what_is_handed_over_is_text() -> None:
         know_others([("of a plug-in that is not here", "")])
         assert formats() == tuple(sorted(KNOWN, key=lambda format: format.name))
     finally:
-        OTHERS.handed = None
-        OTHERS.know()
+        OTHERS.received = None
+        OTHERS.replace()
 
 
 # --- plug-ins
@@ -418,7 +418,7 @@ def test_a_plug_in_cannot_take_a_name_that_a_program_registered(brackets: toolfm
     with pytest.MonkeyPatch.context() as patched, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         patched.setattr(plugins, "entry_points", lambda group: [Point()])
-        patched.setattr(registry.OTHERS, "plugged", None)
+        patched.setattr(registry.OTHERS, "plugins", None)
         assert get("brackets") is brackets
         assert formats().count(brackets) == 1
     assert [(one.category, str(one.message)) for one in caught] == [

@@ -468,7 +468,7 @@ def test_damaged_data_is_a_format_or_rejected(chance: random.Random, times: int)
 def assert_reads_anything(format: ToolCallFormat, chance: random.Random) -> None:
     """No text raises, whatever the markers are (guarantee 2)."""
     own = [
-        *format.markers.in_answers,
+        *format.markers.output_literals,
         *format.between,
         *format.ignored_at_start,
         "f",

@@ -174,7 +174,7 @@ def _takes_others(tool: ConstrainedTool) -> bool:
 
 def _begun(format: ToolCallFormat, prefix: str) -> str:
     """What of a call the prompt holds already: its opener, with the blanks behind it."""
-    rest = answer_prefix(prefix, format.markers.of_answers, format.headers, format.reasoning_read)
+    rest = answer_prefix(prefix, format.markers.output_starts, format.headers, format.reasoning_read)
     begun = rest.rstrip()
     openers = [
         opener for opener in format.openers if begun == opener or (begun.endswith(opener) and len(opener) >= _CONTROL)

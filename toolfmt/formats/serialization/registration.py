@@ -49,7 +49,7 @@ def register(format: ToolCallFormat) -> None:
             check_stored(format)
         except BadFormat as unstored:
             raise BadFormat(f"{unstored}; {_BY_PLUG_IN}") from None
-        OTHERS.know(*OTHERS.known, format)
+        OTHERS.replace(*OTHERS.known, format)
 
 
 def others_as_text() -> tuple[tuple[str, str], ...]:
@@ -77,12 +77,12 @@ def know_others(handed: Iterable[tuple[str, str]]) -> None:
     handed = tuple(handed)
     with OTHERS.lock:
         known_others()
-        if handed == OTHERS.handed:
+        if handed == OTHERS.received:
             return
-        here = {format.name: format for format in OTHERS.plugged or ()}
+        here = {format.name: format for format in OTHERS.plugins or ()}
         taken = [_read(name, text) if text else here.get(name) for name, text in handed]
-        OTHERS.know(*(format for format in taken if format is not None))
-        OTHERS.handed = handed
+        OTHERS.replace(*(format for format in taken if format is not None))
+        OTHERS.received = handed
 
 
 def _read(name: str, text: str) -> ToolCallFormat:
