@@ -54,6 +54,7 @@ class Markers:
     """All literals of the format that occur in outputs."""
     reasoning_closers: frozenset[str]
     meaningless: Literals
+    """Literals without a meaning between the end of a reasoning block and the end of the output."""
     trailing_markers: Literals
     """Literals without a meaning directly after a call, if nothing else is on their line."""
     repeated_ends: frozenset[str]

@@ -80,13 +80,10 @@ class Engine(Protocol):
         """
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        """Parse the calls of one frame, from after its start marker to after its end marker.
+        """Parse the calls of one frame from `scan`, from after its start marker to after its end marker.
 
-        Args:
-            scan: The input.
-            calls: Receives the calls.
-            opener: The start marker, which is already consumed. Empty for a call without a frame, of which nothing is
-                consumed.
+        `calls` receives the calls. `opener` is the start marker, which is already consumed. It is empty for a call
+        without a frame, of which nothing is consumed.
         """
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:

@@ -44,7 +44,7 @@ def parameter_lines(schema: Mapping[str, Any], names: Container[str] | None = No
 
     Args:
         schema: The schema of the parameters.
-        names: The parameters to describe. An empty string stands for the keywords that apply to all parameters. The
+        names: The parameters to describe. An empty string selects the keywords that apply to all parameters. The
             default is everything.
     """
     rest = _without(schema, "properties", "required", *(["type"] if schema.get("type") == "object" else []))

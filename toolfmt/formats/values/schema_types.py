@@ -46,7 +46,7 @@ def parameter_types(schema: Mapping[str, Any], parameter: str, *path: str) -> Ty
     Args:
         schema: The schema of a tool's parameters.
         parameter: The name of the parameter.
-        path: The keys that lead to the part. An empty key stands for the items of a list.
+        path: The keys that lead to the part. An empty key leads to the items of a list.
     """
     properties = schema.get("properties")
     if not isinstance(properties, (dict, Mapping)) or parameter not in properties:
