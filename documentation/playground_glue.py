@@ -26,7 +26,7 @@ from toolfmt.cli.printing.severities import worst_first
 from toolfmt.cli.printing.verdict import LEVELS, counts, first_step
 from toolfmt.errors import CannotWrite, ToolfmtError
 from toolfmt.formats import FORMATS
-from toolfmt.formats.prompting.samples import sample, wanted
+from toolfmt.formats.prompting.samples import sample, sampled_properties
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.segments import PromptSegment, added, overlaid
 from toolfmt.inspect.report.report import Finding, Report, SampleSpan, SampleSpanKind
@@ -382,7 +382,7 @@ def _example_call(request: Mapping[str, Any]) -> str:
     for tool in tools:
         function = tool["function"]
         schema = function.get("parameters") or {}
-        call = (function["name"], {name: sample(schema, name) for name in wanted(schema)})
+        call = (function["name"], {name: sample(schema, name) for name in sampled_properties(schema)})
         try:
             if request["format"]:
                 return written(request["format"], [call], tools)

@@ -118,7 +118,7 @@ def test_every_folder_of_cases_belongs_to_a_format() -> None:
     assert sorted(format.name for format in FORMATS) == formats()
 
 
-def test_a_case_is_cut_at_the_borders_and_in_the_midst_of_its_marks() -> None:
+def test_a_case_is_cut_at_the_edges_and_in_the_middle_of_its_markers() -> None:
     assert depth.everywhere(5) == [0, 1, 2, 3, 4, 5]
     if not depth.every:
         assert cuts("ab<call>c<call>", ["<call>", ""]) == [2, 5, 8, 9, 12]
@@ -166,7 +166,7 @@ def events(case: Case, chunks: Iterable[str]) -> list[Event]:
 def marks_of(format: str) -> tuple[str, ...]:
     """The markers that a format puts around outputs, and the start and end markers of its calls."""
     known = get(format)
-    return (*frame(known), *known.markers.in_answers)
+    return (*frame(known), *known.markers.output_literals)
 
 
 def expected_text(case: Case, kind: str) -> str | None:

@@ -200,7 +200,7 @@ class OwnFormat(toolfmt.ToolCallFormat):
     """A format with custom behavior."""
 
 
-def test_what_another_process_could_not_be_handed_is_not_registered(brackets: toolfmt.ToolCallFormat) -> None:
+def test_a_format_that_cannot_be_sent_to_another_process_is_not_registered(brackets: toolfmt.ToolCallFormat) -> None:
     own = replace(brackets, name="own", engine=OwnEngine(opener="<own>", closer="</own>"))
     with pytest.raises(BadFormat) as raised:
         register(own)
@@ -219,12 +219,12 @@ def test_what_another_process_could_not_be_handed_is_not_registered(brackets: to
         register(replace(brackets, name="odd", signatures=(r"(?:x+)+",)))
     for nothing in ("json", None, JsonObject()):
         with pytest.raises(TypeError, match=r"register\(\) takes a ToolCallFormat, not a value of type"):
-            register(nothing)  # type: ignore[arg-type]  # what it must refuse
+            register(nothing)  # type: ignore[arg-type]  # not a format
     assert names() == tuple(sorted({*names()} - {"own", "odd"}))
 
 
 def test_a_registered_format_is_pickled_by_its_parts(brackets: toolfmt.ToolCallFormat) -> None:
-    """It need not be registered in the process that loads it, such as a worker of another program."""
+    """The process that loads it, such as a worker of another program, does not have to register it first."""
     data = pickle.dumps(brackets)
     _forget("brackets")
     assert pickle.loads(data) == brackets
@@ -237,7 +237,9 @@ def test_a_registered_format_is_pickled_by_its_parts(brackets: toolfmt.ToolCallF
 
 
 def test_a_template_that_uses_a_registered_format_is_verified(tmp_path: Path) -> None:
-    """The modules of the inspection were imported before; the worker was started before; both know it, and no more."""
+    """The inspection modules were imported, and the worker was started, before the format was registered. Both know it
+    while it is registered, and not afterwards.
+    """
     model = made(tmp_path, TEMPLATE)
     before = shared_worker().run(Job(eval, int, lambda answer: None), "__import__('os').getpid()")
     assert model.inspect().format.name == "derived"  # not registered
@@ -272,7 +274,7 @@ def test_every_worker_gets_the_known_formats(brackets: toolfmt.ToolCallFormat) -
     worker.close()
 
 
-def test_what_is_handed_over_is_text() -> None:
+def test_formats_are_sent_to_other_processes_as_text() -> None:
     assert other_formats_as_text() == ()
     register(toolfmt.format_from_file(FILE))
     try:
@@ -289,8 +291,8 @@ def test_what_is_handed_over_is_text() -> None:
         set_other_formats([("of a plug-in that is not installed", "")])
         assert formats() == tuple(sorted(KNOWN, key=lambda format: format.name))
     finally:
-        OTHERS.handed = None
-        OTHERS.know()
+        OTHERS.received = None
+        OTHERS.replace()
 
 
 # --- plug-ins
@@ -418,7 +420,7 @@ def test_a_plug_in_cannot_take_a_name_that_a_program_registered(brackets: toolfm
     with pytest.MonkeyPatch.context() as patched, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         patched.setattr(plugins, "entry_points", lambda group: [Point()])
-        patched.setattr(registry.OTHERS, "plugged", None)
+        patched.setattr(registry.OTHERS, "plugins", None)
         assert get("brackets") is brackets
         assert formats().count(brackets) == 1
     assert [(one.category, str(one.message)) for one in caught] == [
@@ -525,8 +527,8 @@ def test_a_format_in_a_file_is_fuzzed(tmp_path: Path) -> None:
     )
 
 
-def test_a_worker_of_somebody_else_is_handed_nothing() -> None:
-    """The pool knows no format: the caller that makes the worker decides what its jobs load."""
+def test_a_worker_of_another_caller_gets_no_formats() -> None:
+    """The worker pool does not depend on formats: the caller that creates a worker decides what its jobs load."""
     worker = Worker((), modules=())
     assert worker.run(Job(eval, bool, lambda answer: None), "'toolfmt.formats' in __import__('sys').modules") is False
     worker.close()

@@ -48,8 +48,8 @@ def test_tools_that_come_once_are_there_for_every_text() -> None:
     assert [message.tool_calls[0].arguments for message in messages] == ['{"zip": "7"}'] * 2
 
 
-class Held:
-    """A tool as a runtime holds it: an object that describes itself and cannot be sent to another process."""
+class RuntimeTool:
+    """A tool as in a runtime: an object with a method that describes it, which cannot be sent to another process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -60,7 +60,7 @@ class Held:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_tools_that_do_not_pickle_are_sent_as_their_definitions(processes: int) -> None:
-    messages = toolfmt.parse_many([CALL.format(7)] * 2, "glm4", tools=[Held()], processes=processes)
+    messages = toolfmt.parse_many([CALL.format(7)] * 2, "glm4", tools=[RuntimeTool()], processes=processes)
     assert [message.tool_calls[0].arguments for message in messages] == ['{"zip": "7"}'] * 2
 
 

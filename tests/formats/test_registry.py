@@ -147,7 +147,7 @@ def test_a_format_is_got_by_its_name_alone(name: Any) -> None:
 def test_a_format_argument_of_another_type_is_rejected() -> None:
     for use in (Parser, lambda format: write(format, [], None), lambda format: prose(format, [])):
         with pytest.raises(TypeError, match=r"^the name of a format must be a str, not int$"):
-            use(3)  # type: ignore[arg-type]  # what it must refuse
+            use(3)  # type: ignore[arg-type]  # not a name
 
 
 def test_an_unknown_variant_is_rejected_when_it_is_requested() -> None:

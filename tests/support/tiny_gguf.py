@@ -35,7 +35,7 @@ _NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4
 
 def markers(but: Collection[str]) -> list[str]:
     """The markers of all formats that most tokenizers have as control tokens: those in angle brackets."""
-    marks = {mark for format in FORMATS for mark in format.markers.in_answers if _IN_BRACKETS.fullmatch(mark)}
+    marks = {mark for format in FORMATS for mark in format.markers.output_literals if _IN_BRACKETS.fullmatch(mark)}
     return sorted(marks.difference(but))
 
 

@@ -335,7 +335,7 @@ def test_a_command_that_fails_is_a_defect(code: str, invariant: str, kind: str) 
 @pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
 @pytest.mark.parametrize("last", ["time.sleep(60)", "print('[]')"])
 def test_what_a_command_started_ends_with_it(tmp_path: Path, last: str) -> None:
-    """Whether it is ended for its time or ends by itself; and nothing waits for the pipe that its child holds."""
+    """This applies after a timeout and after a normal exit. Nothing waits for a pipe that a child keeps open."""
     file = tmp_path / "pid"
     child = (
         "import subprocess, sys, time; one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"

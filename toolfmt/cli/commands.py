@@ -558,12 +558,12 @@ def report_bug(**given: Any) -> int:
 def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
     """Print one message per line for each recorded output. Invalid lines are reported and set the status to 2."""
     from toolfmt.cli.printing.progress import Progress
-    from toolfmt.formats.parse import messages_of
+    from toolfmt.formats.parse import parse_each
 
     watched = sys.stderr is not None and sys.stderr.isatty() and not is_terminal()
     with Progress("parsing", recorded.size(), watched) as progress:
         outputs = recorded.answers(progress.update)
-        for message in messages_of(outputs, format, prefix=prefix, strict=strict, processes=processes):
+        for message in parse_each(outputs, format, prefix=prefix, strict=strict, processes=processes):
             print_text(compact(message.to_dict()) + "\n")
     return 2 if recorded.skipped else 0
 

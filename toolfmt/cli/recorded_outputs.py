@@ -16,7 +16,7 @@ from typing import Any
 from toolfmt._util.text_lists import listed_first
 from toolfmt.cli.input import counted, lines, naming, shown
 from toolfmt.errors import ToolfmtError, json_fault
-from toolfmt.formats.parse import Asked
+from toolfmt.formats.parse import ParseJob
 
 _MOST_REPORTED = 20
 """Maximum number of lines without an output that are reported one by one."""
@@ -46,7 +46,7 @@ class Recorded:
         self._warn = warn
         self.skipped = 0
 
-    def answers(self, progress: Callable[[int], object]) -> Iterator[Asked]:
+    def answers(self, progress: Callable[[int], object]) -> Iterator[ParseJob]:
         """Yield the outputs. `progress` gets the number of bytes read."""
         read = without = 0
         has_keys = has_tools_key = False

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> tuple[ToolCallFormat, ...]:
-    """`FORMATS`, every format that is known now, in order of name: their modules are imported on first use.
-    A kept copy does not include formats registered later; `formats()` is always current."""
+    """Return `FORMATS`: every format that is known now, sorted by name. Its modules are imported on first use.
+
+    A kept copy does not include formats registered later; `formats()` is always current.
+    """
     if name == "FORMATS":
         return formats()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """A filter over a parser's events for clients that would execute a call before it has ended.
 
-It reads events and nothing else. While a call is open nothing else is told, so that nothing has to change places:
-content and reasoning pass at once, a call's events pass together.
+It processes events only, never text. The parser emits no other events while a call is open, so the filter never
+reorders events: it passes content and reasoning on immediately, and the events of a call together.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a tool-call format is: one value that knows everything about itself.
+"""The record of a tool-call format: one value that contains everything about the format.
 
-Everything else (the registry's table, inference, the laws, fuzzing, benchmarks) follows from the record; nothing else
-names a format. How calls are read and written is the engine's; a format only gives it its markers.
+Everything else (the registry, inference, the guarantees, fuzzing, benchmarks) is driven by this record and names no
+format. The engine parses and writes calls; a format only provides its markers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from toolfmt.formats.reasoning_markers import THINK as THINK
 from toolfmt.formats.runtime_parsers import RuntimeParser
 
 DERIVED = "derived"
-"""What a format is called that was derived from a template: each is another, so that the name stands for none."""
+"""The name of every format that was derived from a template. Derived formats differ, so it identifies none of them."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ToolCallFormat:
 
     @cached_property
     def markers(self) -> Markers:
-        """What the parser looks for in outputs."""
+        """The literals that the parser searches outputs for."""
         return markers_of(
             self.engine,
             reasoning_read=self.reasoning_read,

@@ -1,4 +1,4 @@
-"""What the driver looks for in the answers of one format, made once a format: sets of literals, and what they mean."""
+"""The literals that the driver searches for in the outputs of a format, computed once per format."""
 
 from __future__ import annotations
 
@@ -12,60 +12,61 @@ from toolfmt.formats.scanner.scanner import BLANK_LINES
 
 CODE = "```"
 FENCES = (CODE, "````", "`````", "~~~", "~~~~")
-"""What opens and closes a fence, at the beginning of a line; one is closed by its own sign, as often at least."""
+"""Code fences, at the start of a line. A fence ends at the same character, repeated at least as often."""
 _INDENTS = ("", " ", "  ", "   ", "    ", "\t")
 _CONTROL = 3
-"""A literal at least so long is a marker, not a bracket."""
+"""Minimum length of a literal that is a marker, not a bracket."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Markers:
-    """The literals of a format, by what they do."""
+    """The literals of a format, by purpose."""
 
     reasoning: Mapping[str, tuple[str, ...]]
-    """Openers of reasoning blocks, each with its closers."""
+    """Start markers of reasoning blocks, each with its end markers."""
     ignored_markers: frozenset[str]
-    """What says nothing, wherever it stands."""
+    """Markers without a meaning, anywhere outside of calls."""
     ignored_at_start: frozenset[str]
-    """What says nothing where the answer begins with it."""
+    """Text without a meaning at the start of an output."""
     content_markers: Mapping[str, str]
-    """What opens the part for the user, with what closes it."""
+    """Start markers of the part for the user, each with its end marker."""
     start_only_openers: tuple[str, ...]
     framing: frozenset[str]
-    """What opens a frame of calls."""
+    """Start markers of frames of calls."""
     calls: frozenset[str]
-    """What a call begins with, framed or not."""
+    """Everything that a call starts with, with or without a frame."""
     frame_closers: frozenset[str]
     ends: tuple[str, ...]
-    """What a call may be cut in: the markers of calls, and a fence."""
+    """Literals at which a call may be cut off: the markers of calls, and a code fence."""
     inner: Inner
     at_start: Literals
-    """What is looked for where the answer begins, or goes on behind a call or a block."""
+    """Searched for at the start of the output, and directly after a call or a reasoning block."""
     between: frozenset[str]
-    """Openers of reasoning and of messages that may stand behind content."""
+    """Start markers of reasoning blocks and of messages that may follow content."""
     messages: tuple[str, ...]
-    """What another message begins with in reasoning that was not closed."""
+    """Literals that start another message inside a reasoning block without an end marker."""
     in_content: Literals
+    """Searched for in content. `opener_in` maps those that are more than a start marker to the marker in them."""
     opener_in: Mapping[str, str]
-    """Of what is looked for in content that which holds more than an opener: the opener."""
-    brackets: frozenset[str]
-    """Of that, what a call without a frame begins with and programs are full of: brackets, a plain word."""
-    in_answers: frozenset[str]
-    """All literals of the format that stand in answers."""
+    ambiguous_starts: frozenset[str]
+    """Keys of `opener_in` that start a call without a frame but are common in programs: brackets, a plain word."""
+    output_literals: frozenset[str]
+    """All literals of the format that occur in outputs."""
     reasoning_closers: frozenset[str]
-    saying_nothing: Literals
-    residue: Literals
-    """What says nothing right behind a call, with nothing else in its line."""
-    again: frozenset[str]
-    """Of that, closers: they say nothing whatever follows."""
-    one_call: Literals
-    """What opens one call behind the opener of a frame."""
-    of_calls: Literals
-    """What only calls hold, behind the opener of their frame; or what ends the look for it."""
-    resuming: Literals
-    """Where reading may go on after a call that went wrong."""
-    of_answers: frozenset[str]
-    """What belongs to the answer if the prompt ends with it, not to the header before it."""
+    meaningless: Literals
+    """Literals without a meaning between the end of a reasoning block and the end of the output."""
+    trailing_markers: Literals
+    """Literals without a meaning directly after a call, if nothing else is on their line."""
+    repeated_ends: frozenset[str]
+    """Trailing markers that are end markers. They have no meaning, whatever follows on the line."""
+    call_starts: Literals
+    """Start markers of a single call inside a frame."""
+    call_evidence: Literals
+    """Literals that only calls contain, after the start marker of their frame; and literals that end the search."""
+    resume_at: Literals
+    """Literals at which parsing may resume after an invalid call."""
+    output_starts: frozenset[str]
+    """Literals at the end of a prompt that belong to the output, not to the header before it."""
 
 
 def markers_of(
@@ -77,7 +78,9 @@ def markers_of(
     ignored_at_start: tuple[str, ...],
     content_markers: tuple[tuple[str, str], ...],
 ) -> Markers:
-    """The markers of a format, gathered from its engine and the fields of its record."""
+    """Return the markers of a format with this engine. The other arguments are the `ToolCallFormat` attributes of the
+    same names.
+    """
     openers, unframed, start_only = engine.openers, engine.unframed_openers, engine.start_only_openers
     reasoning: dict[str, tuple[str, ...]] = {}
     for opener, closer in reasoning_read:
@@ -92,11 +95,11 @@ def markers_of(
     opener_in |= {
         begin + mark: mark for mark in (*marks, *between) for begin in quoting if len(begin) < 3 or mark[0] != "`"
     }
-    # A bracket alone closes a frame, but shows nothing in a call that went wrong.
+    # A single bracket ends a frame, but in an invalid call it does not show where the frame ends.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in engine.closers)
     inner = engine.inner
     messages = ignored_markers if start_only else ()
-    of_calls = [mark for mark in (*inner.openers, *inner.closers, *engine.closers) if len(mark) >= _CONTROL]
+    call_markers = [mark for mark in (*inner.openers, *inner.closers, *engine.closers) if len(mark) >= _CONTROL]
     return Markers(
         reasoning=reasoning,
         ignored_markers=frozenset(ignored_markers),
@@ -113,53 +116,58 @@ def markers_of(
         messages=tuple(" " + mark for mark in start_only if mark not in openers),
         in_content=literals(*marks, *opener_in, *between),
         opener_in=opener_in,
-        brackets=frozenset("\n" + mark for mark in unframed if "<" not in mark and mark != CODE),
-        in_answers=frozenset(
+        ambiguous_starts=frozenset("\n" + mark for mark in unframed if "<" not in mark and mark != CODE),
+        output_literals=frozenset(
             (*marks, *unframed, *engine.closers, *inner.openers, *inner.closers, *reasoning, *closers)
         ),
         reasoning_closers=frozenset(closers),
-        residue=literals(*engine.residue),
-        again=frozenset(engine.residue) & {*engine.closers, *inner.closers},
-        saying_nothing=literals(*ignored_markers, *closers),
-        one_call=literals(*inner.openers),
-        of_calls=literals(*of_calls, *openers, *BLANK_LINES),
-        resuming=literals(*frame_closers, *openers, *inner.openers, *inner.closers, *(messages or BLANK_LINES)),
-        of_answers=frozenset(mark.strip() for mark in (*marks, *reasoning)),
+        trailing_markers=literals(*engine.residue),
+        repeated_ends=frozenset(engine.residue) & {*engine.closers, *inner.closers},
+        meaningless=literals(*ignored_markers, *closers),
+        call_starts=literals(*inner.openers),
+        call_evidence=literals(*call_markers, *openers, *BLANK_LINES),
+        resume_at=literals(*frame_closers, *openers, *inner.openers, *inner.closers, *(messages or BLANK_LINES)),
+        output_starts=frozenset(mark.strip() for mark in (*marks, *reasoning)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """What the driver looks for in one answer.
+class ScanTargets:
+    """The literals that the driver searches for in one output.
 
-    A call may also begin with the name of a declared tool and the sign behind it, where the format lets it stand alone:
-    at the beginning of the answer or of a line that is not in a fence.
+    In some formats, a call may also start with the name of a declared tool and the character after it. Then the name
+    must be at the start of the output, or of a line that is not in a code fence.
     """
 
     fences: bool
-    """Whether calls may look like lines of a program, so that it counts what stands in a fence."""
+    """Whether calls may look like lines of a program. Then the driver tracks code fences."""
     at_start: Literals
     in_content: Literals
     at_fence: Literals
-    """As `in_content`, in the line that opens a fence: a call without a frame may stand right behind it."""
+    """As `in_content`, on the line that starts a code fence. A call without a frame may directly follow it."""
     in_program: Literals
-    """As `in_content`, inside a fence."""
+    """As `in_content`, inside a code fence."""
     calls: frozenset[str]
     opener_in: Mapping[str, str]
 
 
 @lru_cache(maxsize=64)
-def sought(marks: Markers, names: tuple[str, ...]) -> Sought:
-    """The markers of a format, and the names by which calls may begin in it."""
+def scan_targets(marks: Markers, names: tuple[str, ...]) -> ScanTargets:
+    """Return the literals to search for in an output.
+
+    Args:
+        marks: The markers of the format.
+        names: The names with which calls may start, each with the character after it.
+    """
     content = marks.in_content
-    if not names and not marks.brackets:
-        return Sought(False, marks.at_start, content, content, content, marks.calls, marks.opener_in)
+    if not names and not marks.ambiguous_starts:
+        return ScanTargets(False, marks.at_start, content, content, content, marks.calls, marks.opener_in)
     calls = marks.calls | {*names, CODE} if names else marks.calls
     openers = {*FENCES, *(mark for mark in marks.calls if mark.startswith(CODE))}
-    fences = {"\n" + blanks + fence: fence for fence in openers for blanks in _INDENTS}
+    fences = {"\n" + indent + fence: fence for fence in openers for indent in _INDENTS}
     lines = {"\n" + name: name for name in names}
-    plain = content.literals - marks.brackets
-    return Sought(
+    plain = content.literals - marks.ambiguous_starts
+    return ScanTargets(
         fences=True,
         at_start=literals(*marks.at_start.literals, *names, *(FENCES if CODE in calls else ())),
         in_content=literals(*content.literals, *lines, *fences, *openers),

@@ -1,7 +1,7 @@
-"""Answers parsed whole: each is a parser fed once. There is no second implementation.
+"""Parse complete outputs. Each is fed to a `Parser` in one piece; there is no second implementation.
 
-`parse` reads one answer, `parse_many` a number of them, in several processes where asked to; the command line reads a
-file of them through `messages_of`.
+`parse` parses one output, `parse_many` several, optionally in several processes. The command line parses a file of
+outputs with `parse_each`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from toolfmt.messages.tools import counting_tools
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-Asked: TypeAlias = tuple[str, object]
-"""An answer, and the tools that its model was given (as `counting_tools` gives them: they go to other processes)."""
+ParseJob: TypeAlias = tuple[str, object]
+"""An output and the tools of its request, as `counting_tools` returns them, so that they can be sent to a process."""
 
-_TOGETHER = 64
-"""Answers that go to a process at once: sending one costs about as much as reading it."""
+_BATCH_SIZE = 64
+"""The number of outputs sent to a process at a time. Sending one costs about as much as parsing it."""
 
 
 def parse(
@@ -86,9 +86,9 @@ def parse_many(
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts must be a collection of strings, not one string; use parse(text, format) for one")
     given = counting_tools(tools)
-    known = Parser(format, tools=given).format  # so that bad input is told before the first text is read
-    asked = ((_text(text, position), given) for position, text in enumerate(texts))
-    return list(messages_of(asked, known, prefix=prefix, strict=strict, processes=processes))
+    known = Parser(format, tools=given).format  # invalid arguments raise before the first text is consumed
+    jobs = ((_text(text, position), given) for position, text in enumerate(texts))
+    return list(parse_each(jobs, known, prefix=prefix, strict=strict, processes=processes))
 
 
 def _text(text: object, position: int) -> str:
@@ -97,12 +97,24 @@ def _text(text: object, position: int) -> str:
     return text
 
 
-def messages_of(
-    asked: Iterable[Asked], format: ToolCallFormat, *, prefix: str = "", strict: bool = False, processes: int = 1
+def parse_each(
+    jobs: Iterable[ParseJob], format: ToolCallFormat, *, prefix: str = "", strict: bool = False, processes: int = 1
 ) -> Iterator[Message]:
-    """The messages of answers with their tools, one by one as they are asked for, in order.
+    """Yield the messages of outputs lazily, in order.
 
-    With several processes they are read some ahead, never all of them. Raises what `parse_many` raises.
+    With several processes, a limited number of outputs is parsed ahead, never all of them.
+
+    Args:
+        jobs: The outputs, each with its tools.
+        format: The format.
+        prefix: As for `Parser`.
+        strict: As for `Parser`.
+        processes: The number of processes, as for `parse_many`.
+
+    Raises:
+        BadTools: The tool definitions are not valid.
+        ValueError: There is less than one process.
+        TypeError: `processes` is not an integer.
     """
     if not isinstance(processes, int) or isinstance(processes, bool):
         raise TypeError(f"processes must be an integer of at least 1, not {processes!r}")
@@ -110,20 +122,20 @@ def messages_of(
         raise ValueError(f"processes must be at least 1, not {processes}")
     read = partial(_read, format=format, prefix=prefix, strict=strict)
     if processes == 1:
-        yield from (message for one in asked for message in read([one]))
+        yield from (message for job in jobs for message in read([job]))
         return
     from concurrent.futures import ProcessPoolExecutor
 
     waiting: deque[Future[list[Message]]] = deque()
-    left = iter(asked)
+    remaining = iter(jobs)
     with ProcessPoolExecutor(processes) as pool:
         while True:
-            while len(waiting) < 4 * processes and (batch := list(islice(left, _TOGETHER))):
+            while len(waiting) < 4 * processes and (batch := list(islice(remaining, _BATCH_SIZE))):
                 waiting.append(pool.submit(read, batch))
             if not waiting:
                 return
             yield from waiting.popleft().result()
 
 
-def _read(asked: list[Asked], format: ToolCallFormat, prefix: str, strict: bool) -> list[Message]:
-    return [parse(text, format, tools=tools, prefix=prefix, strict=strict) for text, tools in asked]
+def _read(jobs: list[ParseJob], format: ToolCallFormat, prefix: str, strict: bool) -> list[Message]:
+    return [parse(text, format, tools=tools, prefix=prefix, strict=strict) for text, tools in jobs]

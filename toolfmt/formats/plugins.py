@@ -1,10 +1,10 @@
-"""Formats that other packages bring: entry points of the group `toolfmt.formats`, asked once a process.
+"""Load formats from other packages: entry points of the group `toolfmt.formats`, loaded once per process.
 
     [project.entry-points."toolfmt.formats"]
     mine = "my_package.formats:FORMAT"
 
-An entry point names a `ToolCallFormat`, a list or tuple of them, or a function without arguments that returns one of
-these. `registry.py` makes them known. A plug-in that is broken is left out with a warning, whatever it raises.
+An entry point refers to a `ToolCallFormat`, a list or tuple of them, or a function without arguments that returns one
+of these. `registry.py` adds them to the known formats. A broken plug-in is ignored with a warning, whatever it raises.
 """
 
 from __future__ import annotations
@@ -19,26 +19,33 @@ from toolfmt.formats.format import ToolCallFormat
 GROUP = "toolfmt.formats"
 
 
-def plugged_in(fault: Callable[[ToolCallFormat], str]) -> Iterator[ToolCallFormat]:
-    """The formats of all plug-ins, in the order of their names; `fault` says why one cannot be made known, "" where it
-    can, and is asked again after each."""
+def plugin_formats(conflict: Callable[[ToolCallFormat], str]) -> Iterator[ToolCallFormat]:
+    """Yield the formats of all plug-ins, in the order of the entry points' names.
+
+    Args:
+        conflict: Returns why a format cannot be added, or an empty string. It is called for each format after the
+            previous one was added.
+    """
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         try:
-            formats = _brought(point)
+            formats = _load(point)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever a package of others raises must not end this program
+        except BaseException as error:  # noqa: BLE001 - no exception of an external package may end this program
             _warn(point, " ".join(f"{type(error).__name__}: {error}".split())[:200])
             continue
         for format in formats:
-            if why := fault(format):
+            if why := conflict(format):
                 _warn(point, why)
             else:
                 yield format
 
 
-def _brought(point: EntryPoint) -> tuple[ToolCallFormat, ...]:
-    """What an entry point brings; raises what loading it raises, and `TypeError` for anything but formats."""
+def _load(point: EntryPoint) -> tuple[ToolCallFormat, ...]:
+    """Return the formats of an entry point.
+
+    Raises `TypeError` if it provides anything else, and every exception that loading it raises.
+    """
     loaded = point.load()
     if callable(loaded):
         loaded = loaded()

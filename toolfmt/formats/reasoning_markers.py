@@ -1,8 +1,8 @@
-"""Reasoning blocks as families mark them: what an unknown model's answer may begin with, whatever its template shows.
+"""Common start and end markers of reasoning blocks, for the outputs of an unknown model.
 
-All but two spellings stand in a format's record too; a test holds that none of those is missing here. Left out are
-pairs that only their own family's answers can be told by: headers of messages, words of prose, closers that end
-anything else as well.
+All but two pairs are also in the record of a format; a test checks that none of those is missing here. Pairs that are
+ambiguous outside of their own family are left out: headers of messages, ordinary text, and end markers that also end
+something else.
 """
 
 THINK = ("<think>", "</think>")

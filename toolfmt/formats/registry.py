@@ -1,8 +1,8 @@
-"""All formats, by name, alias and model type: toolfmt's own, those of plug-ins, those that a program registered.
+"""All formats by name, alias and model type: built-in formats, those of plug-ins, and those that a program registered.
 
-The one list that names toolfmt's own is in `toolfmt.formats.known`. Plug-ins are asked for when a list of all formats
-is first wanted, or a name that is none of toolfmt's own. `serialization/registration.py` adds formats, which it needs
-as data for other processes.
+The list of built-in formats is in `toolfmt.formats.known`. Plug-ins are loaded when all formats are listed for the
+first time, or when a name is not that of a built-in format. `serialization/registration.py` registers formats, because
+it sends them to other processes as data.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from toolfmt.errors import UnknownFormat
 from toolfmt.formats.format import DERIVED, ToolCallFormat
 
 _LONGEST = 60
-"""Characters of an unknown name that are told; what is longer resembles no name."""
+"""Maximum length of an unknown name that is shown in full and compared with known names."""
 
 
 @dataclass
-class _Others:
-    """The formats that are not toolfmt's own, and how often they have changed."""
+class _OtherFormats:
+    """The formats that are not built in, with a counter of their changes."""
 
     known: tuple[ToolCallFormat, ...] = ()
-    plugged: tuple[ToolCallFormat, ...] | None = None
-    """Those of plug-ins; None before they were asked for."""
-    handed: tuple[tuple[str, str], ...] | None = None
-    """What another process said is known; None where nobody did."""
+    plugins: tuple[ToolCallFormat, ...] | None = None
+    """The formats of plug-ins. None until they are loaded."""
+    received: tuple[tuple[str, str], ...] | None = None
+    """The formats last received from another process, as `others_as_text` returns them. None if there were none."""
     changes: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def know(self, *formats: ToolCallFormat) -> None:
+    def replace(self, *formats: ToolCallFormat) -> None:
         self.known = formats
         self.changes += 1
 
 
-OTHERS = _Others()
+OTHERS = _OtherFormats()
 
 
 @cache
@@ -56,28 +56,28 @@ def formats() -> tuple[ToolCallFormat, ...]:
 
 
 def changes() -> int:
-    """A number that is another one when other formats are known: what is made of all of them is made anew then."""
+    """Return a number that changes with the known formats, to invalidate caches of results that depend on them."""
     known_others()
     return OTHERS.changes
 
 
 def known_others() -> tuple[ToolCallFormat, ...]:
-    """The formats that are not toolfmt's own; plug-ins are asked the first time."""
+    """Return the formats that are not built in. The first call loads the plug-ins."""
     with OTHERS.lock:
-        if OTHERS.plugged is None:
-            # Imported here: who only reads one of toolfmt's own formats needs none of it.
-            from toolfmt.formats.plugins import plugged_in
+        if OTHERS.plugins is None:
+            # Imported here, because a program that uses only built-in formats does not need it.
+            from toolfmt.formats.plugins import plugin_formats
 
-            OTHERS.plugged = ()  # a plug-in may ask for formats while it is loaded
-            for format in plugged_in(name_clash):
+            OTHERS.plugins = ()  # a plug-in may list the formats while it is loaded
+            for format in plugin_formats(name_clash):
                 if format not in OTHERS.known:
-                    OTHERS.know(*OTHERS.known, format)
-            OTHERS.plugged = OTHERS.known
+                    OTHERS.replace(*OTHERS.known, format)
+            OTHERS.plugins = OTHERS.known
         return OTHERS.known
 
 
 def name_clash(format: ToolCallFormat) -> str:
-    """Why a format cannot be known beside those that are: another one has one of its names; "" where it can."""
+    """Return which known format has one of this format's names, as an error message. Empty if none has."""
     taken = _names((*_own(), *OTHERS.known))
     for name in (format.name, *format.aliases):
         other = taken.get(_plain(name))
@@ -88,8 +88,8 @@ def name_clash(format: ToolCallFormat) -> str:
 
 
 def _forget(name: str) -> None:
-    """For tests: the registered format of this name is not known any more."""
-    OTHERS.know(*(format for format in OTHERS.known if format.name != name))
+    """Remove a registered format. Only tests use this."""
+    OTHERS.replace(*(format for format in OTHERS.known if format.name != name))
 
 
 def _names(formats: Iterable[ToolCallFormat]) -> dict[str, ToolCallFormat]:
@@ -106,8 +106,8 @@ def _own_names() -> dict[str, ToolCallFormat]:
 
 
 def _plain(name: str) -> str:
-    """A name without case and without the signs that runtimes write or leave out: `GLM-4.7` is `glm47`."""
-    return name.lower().translate({ord(sign): None for sign in "-_. "})
+    """Return a name in lower case without the separators that runtimes write or omit: `GLM-4.7` becomes `glm47`."""
+    return name.lower().translate({ord(character): None for character in "-_. "})
 
 
 def default_format() -> ToolCallFormat:
@@ -141,29 +141,31 @@ def get(name: str) -> ToolCallFormat:
     return found
 
 
-def _reduced(format: ToolCallFormat) -> tuple[Callable[..., ToolCallFormat], tuple[Any, ...]]:
-    """How a format is pickled: one of toolfmt's own by its name, any other by its members, so that it need not be
-    registered in the process that loads it."""
+def _reduce(format: ToolCallFormat) -> tuple[Callable[..., ToolCallFormat], tuple[Any, ...]]:
+    """Return how to pickle a format (`copyreg`): a built-in format by its name, any other by its fields.
+
+    So the process that loads the format does not have to register it first.
+    """
     if any(format is own for own in _own()):
         return get, (format.name,)
     return partial(ToolCallFormat, **{part.name: getattr(format, part.name) for part in fields(format)}), ()
 
 
-copyreg.pickle(ToolCallFormat, _reduced)
+copyreg.pickle(ToolCallFormat, _reduce)
 
 
 def has_variant(name: str, variant: str) -> bool:
-    """Whether there is a format of exactly this name, with this variant ("" for none)."""
+    """Return whether there is a format of exactly this name, with this variant. An empty variant is always there."""
     return any(format.name == name and variant in ("", *format.variants) for format in formats())
 
 
 def resolved(format: str | ToolCallFormat) -> ToolCallFormat:
-    """A format, given as itself or by name; raises as `get` does."""
+    """Return a format that is passed as such or by name. Raises what `get` raises."""
     return format if isinstance(format, ToolCallFormat) else get(format)
 
 
 def _hint(name: str) -> str:
-    """What was meant by an unknown name: a name that is nearly it, or an answer where the format is to stand."""
+    """Return a hint for an unknown name: similar names, or that an output was passed as a format. It can be empty."""
     if name == DERIVED:
         return "a derived format is not registered: pass the format itself, or a file from `toolfmt dev derive`; "
     near = difflib.get_close_matches(name.lower(), names(), n=3) if len(name) <= _LONGEST else []

@@ -1,4 +1,4 @@
-"""The names of runtimes' parsers for a format: a `RuntimeParser` in the format's record."""
+"""The parsers of runtimes for a format: each is a `RuntimeParser` in the format's record."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class RuntimeParser:
 
 
 class HasRuntimeParsers(Protocol):
-    """A format, as far as these functions need it."""
+    """The part of a format that these functions need."""
 
     def runtime_parser(self, runtime: str) -> RuntimeParser | None: ...
 
 
 def parser_names(format: HasRuntimeParsers, runtime: str) -> tuple[str, ...]:
-    """Return every name of the runtime's parser for the format, the usual one first; empty if it has none."""
+    """Return every name of the runtime's parser for the format, the usual one first. Empty if it has none."""
     parser = format.runtime_parser(runtime)
     return () if parser is None else parser.names
 

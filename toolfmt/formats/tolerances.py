@@ -74,8 +74,7 @@ TOLERANCES: Mapping[str, str] = MappingProxyType(
         "set": "a set is read as a list",
     }
 )
-"""Every tolerance that `ToolCallEnd.tolerated` can contain, with what was met. Strict parsing rejects the call instead.
-"""
+"""Every tolerance that `ToolCallEnd.tolerated` can contain, with its meaning. Strict parsing rejects such calls."""
 
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {

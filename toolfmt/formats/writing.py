@@ -1,7 +1,7 @@
-"""Writing calls as a model would: the format's writer, and the proof that its reader gets the same calls back.
+"""Write calls as a model would, and verify that the format's parser returns the same calls.
 
-What a format cannot carry (its closer inside a raw string, a key it has no quotes for) is refused by name, never
-written so that it reads as something else.
+`CannotWrite` names what a format cannot represent, such as its end marker inside a raw string, or a key that would need
+quotes. Such a value is never written as text that would be parsed differently.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
     try:
         text = known.writer.write(checked, types)
         if read_back(known, text, tools) != [_canonical(name, arguments) for name, arguments in checked]:
-            raise CannotWrite(_blame(known, checked, types, tools))
+            raise CannotWrite(_why_not(known, checked, types, tools))
     except RecursionError:
         raise CannotWrite(f"{known.name}: the arguments contain lists or objects that are nested too deeply") from None
     return text
@@ -87,7 +87,7 @@ def read_back(format: ToolCallFormat, text: str, tools: object = None) -> list[t
             return None
     try:
         return [_canonical(name, json.loads(text)) for name, text in zip(names, arguments, strict=True)]
-    except ValueError:  # an integer of more digits than Python reads
+    except ValueError:  # an integer with more digits than Python parses
         return None
 
 
@@ -109,21 +109,21 @@ def _canonical(name: str, arguments: Any) -> tuple[str, str]:
     return name, json.dumps(arguments, sort_keys=True)
 
 
-def _blame(format: ToolCallFormat, calls: Sequence[Call], types: TypesOf, tools: object) -> str:
-    """The sentence that names what the format cannot carry, as narrowly as can be found out."""
+def _why_not(format: ToolCallFormat, calls: Sequence[Call], types: TypesOf, tools: object) -> str:
+    """Return an error message that names what the format cannot represent, as specifically as possible."""
 
-    def comes_back(name: str, arguments: dict[str, Any], types: TypesOf, tools: object) -> bool:
+    def survives(name: str, arguments: dict[str, Any], types: TypesOf, tools: object) -> bool:
         text = format.writer.write([(name, arguments)], types)
         return read_back(format, text, tools) == [_canonical(name, arguments)]
 
     for position, (name, arguments) in enumerate(calls):
         where = f"{format.name} cannot represent calls[{position}]"
-        if not comes_back(name, {}, types, tools):
+        if not survives(name, {}, types, tools):
             return f"{where}: the name {name!r} would not survive a round trip"
         for key, value in arguments.items():
-            if not comes_back(name, {key: 0}, lambda name, *path: None, None):
+            if not survives(name, {key: 0}, lambda name, *path: None, None):
                 return f"{where}: the key {key!r} would not survive a round trip"
-            if not comes_back(name, {key: value}, types, tools):
+            if not survives(name, {key: value}, types, tools):
                 shown = json.dumps(value, ensure_ascii=False)[:80]
                 return f"{where}: the argument {key!r} of {name!r}, {shown}, would not survive a round trip"
     return f"{format.name} cannot represent these calls together: they would not survive a round trip"

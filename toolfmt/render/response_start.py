@@ -70,7 +70,9 @@ def left_open(request: Request, made: Attempt) -> tuple[str, str]:
             "leave continue_final_message out, or give reasoning as reasoning_content"
         )
     known = request.format
-    head = answer_prefix(text[begin : end - len(shown)], known.markers.of_answers, known.headers, known.reasoning_read)
+    head = answer_prefix(
+        text[begin : end - len(shown)], known.markers.output_starts, known.headers, known.reasoning_read
+    )
     # Whitespace that the template writes before a string is not part of it.
     return text, (head if head.strip() else "") + shown
 

@@ -68,7 +68,7 @@ def _again(value: Any) -> Any:
 @pytest.mark.parametrize("name", ENGINES)
 def test_an_engine_is_its_data(name: str) -> None:
     engine = ENGINES[name]
-    engine.openers, engine.inner  # noqa: B018  # some are worked out once, and belong to no comparison
+    engine.openers, engine.inner  # noqa: B018  # cached properties must not affect the comparison
     again = _again(engine)
     assert again == engine
     assert again is not engine
@@ -136,9 +136,13 @@ def test_attributes_are_written_in_order_and_read_in_any() -> None:
     assert header.write("k", None, 0) == 'k" type="null" index="1"'
     assert header.read('k" index="1" type="text"')[1] == frozenset({"string"})
     assert "string" not in (header.read('k" type="json"')[1] or {"string"})
-    assert header.fault('k" index="9" type="JSON"') == ""
-    assert header.fault('k" index="9" index="9"') == header.fault('k" type="JSON" type="Text"') == "other_attributes"
-    assert header.fault('k" kind="other"') == header.fault('k" type="Other"') == "other_attributes"
+    assert header.tolerance('k" index="9" type="JSON"') == ""
+    assert (
+        header.tolerance('k" index="9" index="9"')
+        == header.tolerance('k" type="JSON" type="Text"')
+        == "other_attributes"
+    )
+    assert header.tolerance('k" kind="other"') == header.tolerance('k" type="Other"') == "other_attributes"
     escaped = EscapedAttributes(index_attribute="at")
     assert escaped.write('a"&b', None, 0) == 'a&quot;&amp;b" at="1"'
     assert escaped.read('a&quot;&amp;b" at="1"') == ('a"&b', None)
@@ -195,7 +199,7 @@ def test_ambiguous_delimiters_are_rejected(parameter: str, changed: dict[str, An
         CallExpression(**{**data, **changed})
 
 
-def test_a_notation_is_pickled_by_its_name() -> None:
+def test_a_syntax_is_pickled_by_its_name() -> None:
     assert pickle.loads(pickle.dumps(CODE_CALL)) is CODE_CALL
     assert {notation.name: notation for notation in NOTATIONS.values()} == NOTATIONS
 
@@ -343,7 +347,7 @@ _WRITTEN = [
 ]  # fmt: skip
 
 
-def test_the_closer_of_a_value_may_begin_like_the_opener_of_a_key() -> None:
+def test_the_end_marker_of_a_value_may_begin_like_the_start_marker_of_a_key() -> None:
     delimiters: dict[str, Any] = {"key_opener": "⟨", "key_closer": "⟩", "value_closer": "⟨/⟩"}
     engine = Tagged(name_opener="⟦call ", name_closer="⟧", call_closer="⟦end⟧", **delimiters)
     format = drawn_engines.format_of(engine)
@@ -490,7 +494,7 @@ def test_delimiters_that_look_similar_are_read_without_tools_too(engine: Engine,
         assert (_same(read, calls), others) == (True, [])
 
 
-def test_a_closer_that_begins_with_a_line_end_closes_an_object_too() -> None:
+def test_an_end_marker_that_begins_with_a_newline_also_ends_an_object() -> None:
     format = drawn_engines.format_of(Tagged(**_FRAMED, **{**_TAGS, "value_closer": "\n</v>"}))
     calls: list[Any] = [("f", {"a": {"x": [1]}, "b": "y\n"})]
     tools = drawn_engines.tools_of(calls)
@@ -520,7 +524,7 @@ def test_a_value_that_contains_delimiters_of_the_call_is_read(changed: dict[str,
         assert not any(isinstance(event, ToolCallRejected) for event in whole[1])
 
 
-def test_a_name_that_is_cut_in_its_closer_is_incomplete() -> None:
+def test_a_name_that_is_cut_off_in_its_end_marker_is_incomplete() -> None:
     format = drawn_engines.format_of(NestedTags(sign="§", opener="<tool>", closer="</tool>"))
     for end, reason in (("", "incomplete_output"), ("x", "malformed_syntax"), ('">', "malformed_syntax")):
         read, events = _read(format, [f'<tool>§<invoke name="f"{end}'], [{"name": "f"}])

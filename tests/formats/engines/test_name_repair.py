@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolfmt.formats.engines.name_repair import Likenesses
+from toolfmt.formats.engines.name_repair import NameRepair
 
 
 @pytest.mark.parametrize(
@@ -21,15 +21,15 @@ from toolfmt.formats.engines.name_repair import Likenesses
     ],
 )
 def test_a_name_is_repaired_by_rule(written: str, expected: str) -> None:
-    assert Likenesses(["get_time", "get_weather"]).meant(written) == expected
+    assert NameRepair(["get_time", "get_weather"]).resolve(written) == expected
 
 
 @pytest.mark.parametrize("written", ["get_tim", "get_time_12", "gettime", "Get_Time", "json", "functions.", ""])
 def test_similarity_alone_does_not_repair_a_name(written: str) -> None:
-    assert Likenesses(["get_time", "get_weather"]).meant(written) == written
+    assert NameRepair(["get_time", "get_weather"]).resolve(written) == written
 
 
 @pytest.mark.parametrize("names", [("a_b", "a-b"), ("a_b", "a.b", "a b")])
 def test_a_name_that_two_tools_may_mean_is_none(names: tuple[str, ...]) -> None:
-    assert Likenesses(names).meant("functions.a_b:1") == "functions.a_b:1"
-    assert Likenesses(names[:1]).meant("functions.a_b:1") == "a_b"
+    assert NameRepair(names).resolve("functions.a_b:1") == "functions.a_b:1"
+    assert NameRepair(names[:1]).resolve("functions.a_b:1") == "a_b"

@@ -93,7 +93,7 @@ def test_ends_of_damaged_tags_are_found_as_by_an_expression(name: str) -> None:
 
 
 def test_a_tag_of_another_family_in_a_value_is_still_known() -> None:
-    """The argument whose tag is in another notation is missing afterwards, so the call is rejected."""
+    """The argument with a tag in a different syntax is then missing, so the call is rejected."""
     properties = {key: {"type": "string"} for key in ("plant", "litres")}
     schema = {"type": "object", "properties": properties, "required": [*properties]}
     value = 'fern\n<parameter name="litres">2'

@@ -137,7 +137,7 @@ def test_reasoning_may_precede_calls(format: ToolCallFormat) -> None:
     call = write(format, [("now", {})], TOOLS)
     opener, closer = format.reasoning[0]
     assert allows(_rules(format), f"{opener}so\n{closer}{call}")
-    if opener in format.markers.of_answers or opener == "<think>":
+    if opener in format.markers.output_starts or opener == "<think>":
         opened = answer_grammar(format, TOOLS, choice="required", prefix=f"{opener}\n").rules
         assert allows(opened, f"so\n{closer}{call}")
         assert not allows(opened, call)

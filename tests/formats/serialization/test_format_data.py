@@ -471,7 +471,7 @@ def test_damaged_data_is_a_format_or_rejected(rng: random.Random, times: int) ->
 def assert_parses_any_text(format: ToolCallFormat, rng: random.Random) -> None:
     """Check that no text raises, whatever the markers are (guarantee 2)."""
     own = [
-        *format.markers.in_answers,
+        *format.markers.output_literals,
         *format.between,
         *format.ignored_at_start,
         "f",

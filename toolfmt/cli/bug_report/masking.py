@@ -80,7 +80,7 @@ def known_markers() -> frozenset[str]:
     found = {mark for pair in COMMON for mark in pair}
     for known in KNOWN:
         marks = known.markers
-        found |= {*marks.in_answers, *marks.ends, *_texts(format_to_dict(known).get("engine"))}
+        found |= {*marks.output_literals, *marks.ends, *_texts(format_to_dict(known).get("engine"))}
     return frozenset(filter(_is_marker, map(str.strip, found)))
 
 

@@ -1,1 +1,1 @@
-"""The ways in which calls are written. Each engine reads, writes and describes the calls of many formats."""
+"""The engines: each parses, writes and describes the calls of many formats."""

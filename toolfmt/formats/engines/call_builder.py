@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, NoReturn
 
-from toolfmt.formats.engines.name_repair import Likenesses
+from toolfmt.formats.engines.name_repair import NameRepair
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.tolerances import EXPECTED, TOLERANCES
 from toolfmt.formats.values.schema_types import Types, parameter_types
@@ -82,7 +82,7 @@ class CallBuilder:
     key_at = -1
     """Where the last key of an object begins."""
     _refusal: Refusal | None = None
-    _likenesses: Likenesses | None = None
+    _name_repair: NameRepair | None = None
 
     def __init__(
         self,
@@ -252,9 +252,9 @@ class CallBuilder:
         """Return the declared tool that a wrong name must mean. If that is not exactly one tool, return the name."""
         if self._schemas is None or not name or name in self._schemas:
             return name
-        if self._likenesses is None:
-            self._likenesses = Likenesses(self._schemas)
-        return self._likenesses.meant(name)
+        if self._name_repair is None:
+            self._name_repair = NameRepair(self._schemas)
+        return self._name_repair.resolve(name)
 
     def declares(self, key: str, name: str | None = None) -> bool | None:
         """Whether the open call's tool, or the tool `name`, declares the parameter; None if its schema is unknown."""

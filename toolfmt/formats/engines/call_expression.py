@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Trial
-from toolfmt.formats.engines.call_delimiters import CallSigns, call_signs
+from toolfmt.formats.engines.call_delimiters import CallDelimiters, call_delimiters
 from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import Keys
@@ -106,8 +106,8 @@ class CallExpression(Frame):
         _ = self._signs
 
     @cached_property
-    def _signs(self) -> CallSigns:
-        return call_signs(
+    def _signs(self) -> CallDelimiters:
+        return call_delimiters(
             self.brackets, self.assign, self.separator, self.key_lead, self.pair_closer, self.notation, self.closer
         )
 
@@ -375,7 +375,7 @@ class CallExpression(Frame):
 
     def _bracket_stands(self, scan: Scan) -> Reading[bool]:
         """Whether the family's own bracket follows a name; of one that is a blank nothing has to be there."""
-        if self._signs.blank_bracket:
+        if self._signs.space_before_bracket:
             yield from scan.skip_spaces()
         if not self._signs.bracket:
             return True
@@ -407,7 +407,7 @@ class CallExpression(Frame):
         known = calls.is_known(name)
         if known is not True and (frame.declared or quote or lead != self._lead):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
-        if self._signs.blank_bracket:
+        if self._signs.space_before_bracket:
             yield from scan.skip_spaces()
         bracket = (yield from scan.expect(*self._signs.brackets)) if self._signs.bracket else ""
         if lead != self._lead:

@@ -1,7 +1,7 @@
-"""How name and id of a call make the words of its header, and the other way round: as data, for the named JSON engine.
+"""Convert the name and id of a call to the header of the call and back, as data for the named JSON engine.
 
-A header has one word, or two with a marker between them. Whatever is no such header is refused with `ValueError` when
-the value is made.
+A header has one word, or two words with a marker between them. A constructor raises `ValueError` for parameters that
+do not result in such a header.
 """
 
 from __future__ import annotations
@@ -11,41 +11,51 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from toolfmt.formats.engines.frame import NAME_SIGNS
-from toolfmt.formats.values.call_id_template import check_id_form, made_id
+from toolfmt.formats.values.call_id_template import check_id_form, format_call_id
 
 _NAMELIKE, _WORD, _NUMBER = re.compile(f"[{NAME_SIGNS}]*"), re.compile(rf"[\w$@][{NAME_SIGNS}]*"), re.compile("[0-9]+")
 
 
 class Identity(Protocol):
-    """How a family tells name and id."""
+    """How a family writes the name and the id of a call."""
 
     @property
     def marker(self) -> str:
-        """What stands between the two words of a header; empty where there is one."""
+        """The marker between the two words of a header. Empty if a header has one word."""
 
     @property
     def always(self) -> bool:
-        """Whether no call of the family is without an id."""
+        """Whether every call of the family has an id."""
 
     def read(self, first: str, second: str) -> tuple[str, str | None]:
-        """Name and id of the words; the second is empty where the marker does not stand."""
+        """Return the name and the id in a header.
+
+        Args:
+            first: The first word.
+            second: The second word. Empty if the marker is missing.
+        """
 
     def write(self, name: str, at: int) -> str:
-        """The header of the call with this number."""
+        """Return the header of a call.
+
+        Args:
+            name: The tool's name.
+            at: The number of the call.
+        """
 
 
 def _check_word(marker: str, id: str) -> None:
-    """Raises `ValueError` where the marker before a word, or the form of an id makes no word."""
+    """Raise `ValueError` unless the marker can separate two words and the ids are single words."""
     if not marker.strip() or _NAMELIKE.fullmatch(marker.strip()):
         raise ValueError(f"marker is {marker!r:.80}, which cannot be distinguished from part of the name")
     check_id_form(id, "id")
-    if id and not _WORD.fullmatch(made_id(id, "f", 1)):
+    if id and not _WORD.fullmatch(format_call_id(id, "f", 1)):
         raise ValueError(f"id is {id!r:.80}, which is not a single word of a header")
 
 
 @dataclass(frozen=True)
 class NameOnly:
-    """The name, and no id."""
+    """The name without an id."""
 
     marker = ""
     always = False
@@ -59,7 +69,7 @@ class NameOnly:
 
 @dataclass(frozen=True)
 class NameThenId:
-    """The name, and behind a marker the id, where it stands. Without the form of an `id` the writer leaves it out."""
+    """The name, optionally followed by a marker and the id. The writer omits both if the template `id` is empty."""
 
     marker: str
     id: str = ""
@@ -72,12 +82,12 @@ class NameThenId:
         return first, second or None
 
     def write(self, name: str, at: int) -> str:
-        return name + self.marker + made_id(self.id, name, at) if self.id else name
+        return name + self.marker + format_call_id(self.id, name, at) if self.id else name
 
 
 @dataclass(frozen=True)
 class IdThenName:
-    """The id, a marker, the name; `id` is the form of ids that are written."""
+    """The id, a marker and the name. `id` is the template of written ids."""
 
     marker: str
     id: str
@@ -92,13 +102,15 @@ class IdThenName:
         return (second, first) if second else (first, None)
 
     def write(self, name: str, at: int) -> str:
-        return made_id(self.id, name, at) + self.marker + name
+        return format_call_id(self.id, name, at) + self.marker + name
 
 
 @dataclass(frozen=True)
 class Indexed:
-    """`functions.NAME:3` is the id as a whole; the number counts the calls of the conversation. Names may hold either
-    delimiter."""
+    """The id contains the name: `functions.NAME:3`. The number counts the calls of the conversation.
+
+    The name may contain both delimiters.
+    """
 
     marker = ""
     always = True

@@ -1,4 +1,4 @@
-"""What an engine is: it reads and writes the calls of a format, whose markers are its parameters."""
+"""The protocol of engines: an engine parses and writes the calls of a format, whose markers are its parameters."""
 
 from __future__ import annotations
 
@@ -13,67 +13,83 @@ Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call to write: the tool's name and its arguments."""
 
 NameAtStart: TypeAlias = Literal["never", "tolerated", "usual"]
-"""Whether an answer may begin with a call's name, and if that is a tolerance: the prompt often wrote the opener."""
+"""Whether an output may start with the name of a call, and whether that is a tolerance or usual. The start marker is
+often part of the prompt."""
 
 
 class TypesOf(Protocol):
-    """The types the tools' schemas allow."""
+    """Looks up the types that the schemas of the tools allow."""
 
     def __call__(self, name: str, *path: str) -> Types:
-        """By tool name, parameter name and the keys that lead to a part of it."""
+        """Return the types that a value may have.
+
+        Args:
+            name: The tool's name.
+            path: The name of a parameter, then the keys that lead to a part of its value.
+        """
 
 
 class Inner(NamedTuple):
-    """What opens and closes one call inside a frame that may hold several."""
+    """The markers of a single call inside a frame that may contain several."""
 
     openers: tuple[str, ...] = ()
     closers: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
-    """What may stand between two calls and says nothing."""
+    """Text without a meaning between two calls."""
 
 
 class Engine(Protocol):
-    """A way of writing calls; its markers are parameters, its behavior is not.
+    """A syntax of calls. Its markers are parameters, its behavior is fixed.
 
-    Its grammar is registered with `toolfmt.formats.grammar.calls.grammar_of`, also for an engine of another package.
+    The grammar of an engine is registered with `toolfmt.formats.grammar.calls.grammar_of`. An engine of another package
+    does the same.
     """
 
     @property
     def openers(self) -> tuple[str, ...]:
-        """What opens a frame, anywhere in the answer."""
+        """Start markers of a frame, anywhere in the output."""
 
     @property
     def unframed_openers(self) -> tuple[str, ...]:
-        """What a call without its frame begins with, at the start of the answer or of a line."""
+        """Literals that start a call without a frame, at the start of the output or of a line."""
 
     @property
     def start_only_openers(self) -> tuple[str, ...]:
-        """What opens a frame only where the answer begins, or goes on behind a marker that says nothing."""
+        """Start markers of a frame that count only at the start of the output, or after an ignored marker."""
 
     @property
     def closers(self) -> tuple[str, ...]:
-        """What ends a frame: a call that went wrong is rejected up to there."""
+        """End markers of a frame. An invalid call is rejected up to such a marker."""
 
     @property
     def inner(self) -> Inner:
-        """What opens and closes a call inside a frame: where one has gone wrong, the next one still stands."""
+        """The markers of a call inside a frame. Parsing resumes at the next call after an invalid one."""
 
     @property
     def residue(self) -> tuple[str, ...]:
-        """What a model may leave right behind a frame, and says nothing there."""
+        """Trailing markers: text without a meaning directly after a frame."""
 
     @property
     def name_at_start(self) -> NameAtStart:
-        """Whether an answer may begin with a call's name, without anything before it."""
+        """Whether an output may start with the name of a call, without a start marker."""
 
     @property
     def named(self) -> str:
-        """What stands behind a declared tool's name where a call of it may be all of an answer or of a line; empty
-        where none may."""
+        """The text after a declared tool's name in a call that is a whole output or line, without a frame. Empty if
+        such calls are not supported.
+        """
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        """The calls of one frame, from after its opener to after its closer. `opener` is empty for a call without a
-        frame, which then stands unread in front."""
+        """Parse the calls of one frame from `scan`, from after its start marker to after its end marker.
+
+        `calls` receives the calls. `opener` is the start marker, which is already consumed. It is empty for a call
+        without a frame, of which nothing is consumed.
+        """
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        """The calls as the family's templates render them."""
+        """Return the calls as the family's templates render them.
+
+        Args:
+            calls: The calls.
+            types: Looks up the types that the schemas of the tools allow.
+        """

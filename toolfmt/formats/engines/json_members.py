@@ -72,7 +72,7 @@ _MEMBER = re.compile(
 )
 """A member where no object is open any more."""
 _PLAIN_KEY = re.compile(r'[ \t\r\n]*(,)?[ \t\r\n]*"([\w.:/$@+-]{1,64})"[ \t\r\n]*:[ \t\r\n]*(?=[^ \t\r\n])')
-"""A key that has arrived with its comma, its colon and the beginning of its value: the most frequent case, for speed."""
+"""A key with its comma and colon, and the beginning of its value: the most frequent case, for speed."""
 _ELLIPSIS = ".…<"
 """What stands in the place of a key or a value where a text explains how calls look."""
 

@@ -1,7 +1,8 @@
-"""Which declared tool is meant by a name that is none: by rule, never by how near two names are.
+"""Find the declared tool that an undeclared name refers to, by rules and never by similarity.
 
-The rules were read off what models write: another sign between the words, the namespace or the number of an id, the
-name twice (`echo.echo`), a header's word or a token glued to it. A tool is meant only if no other is by the same rules.
+The rules cover errors that models make: a different separator between words, the namespace or the number of an id, a
+repeated name (`echo.echo`), or a word of the header or a control token appended to the name. A name is resolved only if
+exactly one tool matches.
 """
 
 from __future__ import annotations
@@ -9,42 +10,42 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_SIGNS = re.compile(r"[-_. ]")
+_SEPARATORS = re.compile(r"[-_. ]")
 _NAMESPACE = re.compile(r"functions[._:](?=.)")
 _NUMBER = re.compile(r"(?<=.):[0-9]+\Z")
 _NUMBER_OF_ID = re.compile(r"(?<=.)_[0-9]+\Z")
-_GLUED = re.compile(r"(?<=.)(?:json|code|commentary|analysis|<\|.*)\Z", re.DOTALL)
+_SUFFIX = re.compile(r"(?<=.)(?:json|code|commentary|analysis|<\|.*)\Z", re.DOTALL)
 _LONGEST = 256
 
 
-class Likenesses:
-    """The names of the declared tools, by what may be written for them."""
+class NameRepair:
+    """Resolves names to the names of the declared tools."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._by_words: dict[str, set[str]] = {}
         for name in names:
             self._by_words.setdefault(_words(name), set()).add(name)
 
-    def meant(self, name: str) -> str:
-        """The one tool that is meant by a name, else that name."""
+    def resolve(self, name: str) -> str:
+        """Return the declared tool that a name refers to, or the name itself if not exactly one tool matches."""
         found: set[str] = set()
         if len(name) <= _LONGEST:
-            for spelling in _spellings(name):
-                found |= self._by_words.get(_words(spelling), set())
+            for candidate in _candidates(name):
+                found |= self._by_words.get(_words(candidate), set())
         return found.pop() if len(found) == 1 else name
 
 
 def _words(name: str) -> str:
-    return _SIGNS.sub("_", name)
+    return _SEPARATORS.sub("_", name)
 
 
-def _spellings(name: str) -> set[str]:
-    """What a name is without what may have been added to it."""
+def _candidates(name: str) -> set[str]:
+    """Return a name with and without the parts that a model may have added to it."""
     bare = _NAMESPACE.sub("", name, count=1)
-    spellings = {name, bare, _NUMBER.sub("", bare), _GLUED.sub("", bare)}
+    candidates = {name, bare, _NUMBER.sub("", bare), _SUFFIX.sub("", bare)}
     if bare != name:
-        spellings.add(_NUMBER_OF_ID.sub("", bare))
+        candidates.add(_NUMBER_OF_ID.sub("", bare))
     half = len(bare) // 2
     if len(bare) % 2 and bare[half] in "._" and bare[:half] == bare[half + 1 :]:
-        spellings.add(bare[:half])
-    return spellings
+        candidates.add(bare[:half])
+    return candidates

@@ -1,7 +1,7 @@
-"""What stands in the tag of a name or a key: the word alone, or the word in quotes with attributes behind it.
+"""The text in the tag of a name or a key: the word alone, or the word in quotes with attributes after it.
 
-A parameter of `Tagged`, as data. Its reader asks for the word and for the types that the tag states of the value; what
-the family does not write is a fault with a name.
+This is a parameter of `Tagged`, as data. The engine gets the word from it, the types that the tag declares for the
+value, and a tolerance if the tag has text that the family does not write.
 """
 
 from __future__ import annotations
@@ -24,32 +24,49 @@ NOT_STRING = frozenset({"number", "integer", "boolean", "object", "array", "null
 
 
 class Header(Protocol):
-    """What stands in the tag of a name or a key."""
+    """How a family writes the text in the tag of a name or a key."""
 
     @property
     def quote(self) -> str:
-        """What ends the name in the tag; empty where the tag's own end does."""
+        """The character that ends the name in the tag. Empty if only the end of the tag does."""
 
     def read(self, text: str) -> tuple[str, Types]:
-        """The name or key in the tag's text, and the types that the tag allows for the value, if it tells."""
+        """Return the name or key in a tag, and the types that the tag declares for the value, or None.
 
-    def fault(self, text: str) -> str:
-        """What the tag's text holds that the family does not write, as it is noted; malformed where the tag is torn."""
+        Args:
+            text: The text of the tag.
+        """
+
+    def tolerance(self, text: str) -> str:
+        """Return the tolerance for text that the family does not write. Empty if the tag has no such text.
+
+        Args:
+            text: The text of the tag.
+
+        Raises:
+            Malformed: The tag is incomplete.
+        """
 
     def write(self, text: str, value: Any, at: int) -> str:
-        """The tag's text: from a key and its value and place, or from a name and the call's number."""
+        """Return the text of a tag.
+
+        Args:
+            text: The key or the name.
+            value: The value of the key.
+            at: The position of the key in the call, or the number of the call.
+        """
 
 
 @dataclass(frozen=True)
 class Plain:
-    """The tag's text is the name."""
+    """The text of the tag is the name."""
 
     quote: ClassVar[str] = ""
 
     def read(self, text: str) -> tuple[str, Types]:
         return text, None
 
-    def fault(self, text: str) -> str:
+    def tolerance(self, text: str) -> str:
         return ""
 
     def write(self, text: str, value: Any, at: int) -> str:
@@ -58,11 +75,20 @@ class Plain:
 
 @dataclass(frozen=True)
 class Attributes:
-    """The name in quotes, the first of which belongs to the tag's opener, then perhaps further attributes.
+    """The name in quotes, optionally followed by attributes. The first quote is part of the tag's start marker.
 
-    `type_attribute` tells whether the value's text is the string that it is (where its own value is `string`) or JSON
-    (any other word: one of `other_types`, the name of the value's type where there are several). `index_attribute`
-    counts the calls, or the arguments of one, from 1 on. They are written in this order, and read in any.
+    The two attributes are written in this order and parsed in any order.
+
+    Attributes:
+        type_attribute: The attribute that declares the type of a value. Empty if there is none.
+        string: Its value for a string, whose text is the value itself.
+        other_types: Its values for JSON. The writer uses the name of the value's type if it is listed, or else the
+            first.
+        index_attribute: The attribute that counts the calls, or the arguments of a call, from 1. Empty if there is
+            none.
+
+    Raises:
+        ValueError: An attribute is invalid.
     """
 
     type_attribute: str = ""
@@ -90,7 +116,7 @@ class Attributes:
     def _type(self) -> re.Pattern[str]:
         return re.compile(rf"""\b{re.escape(self.type_attribute)}=["']?([^\s"'/]*)""")
 
-    def fault(self, text: str) -> str:
+    def tolerance(self, text: str) -> str:
         name, quote, rest = text.partition(self.quote)
         if not quote:
             return DAMAGED
@@ -106,7 +132,7 @@ class Attributes:
         return "other_attributes" if others or twice or rest.endswith("/") else ""
 
     def _knows(self, word: str, value: str) -> bool:
-        """Whether the family writes this attribute so."""
+        """Return whether the family writes this attribute with such a value."""
         if word == self.type_attribute:
             return value.strip("\"'").lower() in {known.lower() for known in (*self.other_types, self.string)}
         return word == self.index_attribute
@@ -118,7 +144,7 @@ class Attributes:
         return f'{text}"' + "".join(f' {name}="{word}"' for name, word in attributes)
 
     def _type_of(self, value: Any) -> str:
-        """The word for a value's type."""
+        """Return the value of `type_attribute` for a value."""
         if isinstance(value, str):
             return self.string
         kind = type_of(value)
@@ -127,7 +153,7 @@ class Attributes:
 
 @dataclass(frozen=True)
 class EscapedAttributes(Attributes):
-    """The same with `&` and `"` in the name written `&amp;` and `&quot;`."""
+    """Like `Attributes`, but `&` and `"` in the name are written as `&amp;` and `&quot;`."""
 
     def read(self, text: str) -> tuple[str, Types]:
         name, types = super().read(text)
@@ -140,4 +166,4 @@ class EscapedAttributes(Attributes):
 PLAIN = Plain()
 QUOTED = Attributes()
 STRING_ATTRIBUTE = Attributes(type_attribute="string")
-"""The header of keys that say `string="true"` where the text is the string, and `string="false"` where it is JSON."""
+"""The header of keys with `string="true"` if the text is the string itself, and `string="false"` if it is JSON."""

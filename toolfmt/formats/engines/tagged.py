@@ -308,7 +308,7 @@ class Tagged(Frame):
             header += rest
         if closed != self.name_closer:
             raise Malformed(expected=f"{shown(self.name_closer)} after the name", at=scan.position - len(closed))
-        fault = self.name_header.fault(header.strip()) if quote else ""
+        fault = self.name_header.tolerance(header.strip()) if quote else ""
         name = self.name_header.read(name)[0]
         if fault == DAMAGED and not calls.is_known(name):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
@@ -350,7 +350,7 @@ class Tagged(Frame):
         if self.tags.value_opener:
             yield from scan.skip_spaces()
             yield from scan.expect(self.tags.value_opener)
-        return key, stated, self.key_header.fault(header.strip())
+        return key, stated, self.key_header.tolerance(header.strip())
 
     @cached_property
     def _value_expected(self) -> str:

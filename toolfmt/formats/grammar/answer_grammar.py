@@ -185,7 +185,7 @@ def _allows_other_arguments(tool: ConstrainedTool) -> bool:
 
 def _started_call(format: ToolCallFormat, prefix: str) -> str:
     """Return the part of a call that the prompt ends with: its start marker and the whitespace after it."""
-    rest = answer_prefix(prefix, format.markers.of_answers, format.headers, format.reasoning_read)
+    rest = answer_prefix(prefix, format.markers.output_starts, format.headers, format.reasoning_read)
     started = rest.rstrip()
     starts = [
         start

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from toolfmt.formats.grammar.number_patterns import bounds
-from toolfmt.formats.values.schema_types import TYPE_ALIASES, referred, type_of
+from toolfmt.formats.values.schema_types import TYPE_ALIASES, resolve_reference, type_of
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -123,7 +123,7 @@ class Schemas:
         if reference is not None:
             if reference in pending:
                 raise NotConstrained(f"the reference {reference!r} refers to itself")
-            target = referred(self.root, reference) if isinstance(reference, str) else None
+            target = resolve_reference(self.root, reference) if isinstance(reference, str) else None
             if target is None:
                 raise NotConstrained(f"the reference {reference!r} cannot be resolved")
             if reference not in self._resolved:

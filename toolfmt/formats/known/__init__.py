@@ -83,7 +83,7 @@ def _format(module: str) -> ToolCallFormat:
     """Return the format that a module defines. Raises `BadFormat`, which names the file, if the module fails."""
     try:
         format: ToolCallFormat = import_module(f"{__name__}.{module}").FORMAT
-    except Exception as error:  # the module of a new format is code that its author is still writing
+    except Exception as error:  # the author of a new format may still be working on its module
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise BadFormat(
             f"toolfmt/formats/known/{module}.py: loading the format failed: {what}; correct this module"
@@ -92,12 +92,14 @@ def _format(module: str) -> ToolCallFormat:
 
 
 def module_of(format: ToolCallFormat) -> str:
-    """The module of a known format, by its last name: that is the format's own but where the standard library has one
-    of that name."""
+    """Return the name of the module of a known format, without its package.
+
+    It is the name of the format, unless the standard library has a module of that name.
+    """
     return next(module for module in _MODULES if _format(module) is format)
 
 
 KNOWN = tuple(map(_format, _MODULES))
 
 DEFAULT = _format("json_tool_call")
-"""For a model of which nothing is known: the format that most models have seen."""
+"""The format for a model about which nothing is known. It is the most common one."""

@@ -24,9 +24,16 @@ from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.values.value_writers import TextBesideType
 
 
-def _dsml(blank: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tagged:
-    """The tags of one version: the blank before the names of tags, and what it calls the frame; and the mark."""
-    begin, end = f"<{mark}{blank}", f"</{mark}{blank}"
+def _dsml(space: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tagged:
+    """Return the tags of one version.
+
+    Args:
+        space: The whitespace before the names of tags.
+        frame: The name of the outer tag.
+        others: Other names of the outer tag that are parsed.
+        mark: The marker in every tag.
+    """
+    begin, end = f"<{mark}{space}", f"</{mark}{space}"
     return Tagged(
         opener=f"{begin}{frame}>",
         closer=f"{end}{frame}>",

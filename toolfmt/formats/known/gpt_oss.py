@@ -14,15 +14,15 @@ from dataclasses import replace
 from toolfmt.formats.engines.channels import Channels
 from toolfmt.formats.format import ToolCallFormat
 
-_BLANKS = (" ", "  ", "\u00a0", "\u202f")
-"""The model writes one that keeps words together now and then."""
+_SPACES = (" ", "  ", "\u00a0", "\u202f")
+"""The model sometimes writes a non-breaking space."""
 _ENGINE = Channels(
     header="<|channel|>commentary to=",
     closer="<|call|>",
     also=tuple(
-        f"<|channel|>{channel}{blank}to=" for channel in ("commentary", "analysis", "final") for blank in _BLANKS
+        f"<|channel|>{channel}{space}to=" for channel in ("commentary", "analysis", "final") for space in _SPACES
     ),
-    start_only_openers=("to=", *(f"{blank}to=" for blank in _BLANKS[2:])),
+    start_only_openers=("to=", *(f"{space}to=" for space in _SPACES[2:])),
     also_closers=("<|end|>", "<|return|>"),
     namespace="functions.",
     message="<|message|>",
@@ -57,13 +57,13 @@ FORMAT = ToolCallFormat(
             for kind in ("", " json", " <|constrain|>json", "<|constrain|>json")
         ),
         "<|start|>assistant<|message|>",
-        "<|channel|>commentary?commentary?",  # seen in the place of a header
+        "<|channel|>commentary?commentary?",  # seen in place of a header
         *(
             f"<|channel|>{channel} to={reader}<|message|>"
             for channel in ("final", "commentary")
             for reader in ("user", "all")
         ),
-        "<|channel|>commentary to=assistant",  # gpt-oss puts it before a header of its own now and then
+        "<|channel|>commentary to=assistant",  # gpt-oss sometimes writes this before another header
         "<|start|>assistant",
         "<|end|>",
         "<|return|>",

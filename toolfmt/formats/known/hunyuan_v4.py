@@ -16,7 +16,7 @@ from toolfmt.formats.format import THINK, ToolCallFormat
 
 
 def _tags(suffix: str) -> Tagged:
-    """The tags of the family, each with this suffix."""
+    """Return the tags of the family, each with this suffix."""
     return Tagged(
         opener=f"<tool_calls{suffix}>",
         closer=f"</tool_calls{suffix}>",

@@ -16,7 +16,7 @@ from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.values.json_layout import WrittenObject
 
 _CLOSED_UP = WrittenObject(('{"name": ', "name", ', "arguments":', "arguments", "}"))
-"""The object as Falcon H1 writes it: no blank before the arguments."""
+"""The object as Falcon H1 writes it: without a space before the arguments."""
 _ENGINE = JsonObject(
     opener="<tool_call>",
     closer="</tool_call>",

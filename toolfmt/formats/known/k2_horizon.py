@@ -20,9 +20,12 @@ from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
 
-_BLANKS = ("\n", "", "\r\n")
-_OPENER, *_ALSO = (*(f"<ifm|tool_calls>{blank}<ifm|tool_call>" for blank in _BLANKS), "<ifm|tool_call>")
-_CLOSER, *_ALSO_CLOSERS = (*(f"</ifm|tool_call>{blank}</ifm|tool_calls>" for blank in _BLANKS), "</ifm|tool_call>")
+_LINE_ENDS = ("\n", "", "\r\n")
+_OPENER, *_ALSO = (*(f"<ifm|tool_calls>{line_end}<ifm|tool_call>" for line_end in _LINE_ENDS), "<ifm|tool_call>")
+_CLOSER, *_ALSO_CLOSERS = (
+    *(f"</ifm|tool_call>{line_end}</ifm|tool_calls>" for line_end in _LINE_ENDS),
+    "</ifm|tool_call>",
+)
 
 FORMAT = ToolCallFormat(
     name="k2_horizon",

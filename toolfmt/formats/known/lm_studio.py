@@ -25,6 +25,6 @@ FORMAT = ToolCallFormat(
     source=("LM Studio's documentation, tool use: default tool use support",),
     aliases=("lmstudio", "tool_request"),
     families=("models without a format of their own, in LM Studio",),
-    # VCPToolBox's <<<[TOOL_REQUEST]>>> frames no JSON.
+    # VCPToolBox also writes <<<[TOOL_REQUEST]>>>, but without JSON in it.
     signatures=(r"(?<!<)\[TOOL_REQUEST\]",),
 )

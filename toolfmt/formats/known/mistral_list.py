@@ -48,7 +48,7 @@ FORMAT = ToolCallFormat(
     signatures=(r"\[TOOL_CALLS\] ?\[",),
     call_id="call{number:05d}",
     runtime_parsers={
-        # sgl-project/sglang, pull request 36692; so in 0.5.23.
+        # see sgl-project/sglang, pull request 36692; version 0.5.23 behaves like this
         "SGLang": RuntimeParser("mistral", remark="returns the second and later calls as content in a stream"),
         "vLLM": "mistral", "mlx-lm": "mistral", "llama.cpp": "auto",
     },

@@ -30,8 +30,8 @@ FORMAT = ToolCallFormat(
         lead=_tag("begin_tool_name"),
         separator=_tag("end_tool_name") + _tag("begin_tool_arguments") + "<|plamo:constrain|>json<|plamo:msg|>",
         also_separators=tuple(
-            _tag("end_tool_name") + blank + _tag("begin_tool_arguments") + kind
-            for blank in ("", "\n")
+            _tag("end_tool_name") + newline + _tag("begin_tool_arguments") + kind
+            for newline in ("", "\n")
             for kind in ("<|plamo:constrain|>json<|plamo:msg|>", "<|plamo:msg|>", "")
         ),
         call_closer=_tag("end_tool_arguments") + _tag("end_tool_request"),

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Undeclared
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.markers import FENCES, sought
+from toolfmt.formats.markers import FENCES, scan_targets
 from toolfmt.formats.parser.reasoning import Drafts
 from toolfmt.formats.parser.recovery import MOST_REJECTED, Recovery
 from toolfmt.formats.scanner.literals import literals
@@ -68,7 +68,7 @@ class Driver:
         """Content and reasoning of the output that the prefix contains."""
         self.scan = Scan(offset=-len(prefix))
         sign = format.engine.named
-        self.sought = sought(self.markers, tuple(name + sign for name in schemas or ()) if sign else ())
+        self.sought = scan_targets(self.markers, tuple(name + sign for name in schemas or ()) if sign else ())
         self.calls = CallBuilder(self.scan, schemas, strict, self.markers.ends)
         self.events = self.calls.events
         self.parts: list[str] = []
@@ -99,7 +99,7 @@ class Driver:
                     self._emit(Content, spaces, begin)
                 return
             if self.after_call:
-                left = scan.text[scan.at : scan.at + 1] in self.markers.residue.first
+                left = scan.text[scan.at : scan.at + 1] in self.markers.trailing_markers.first
                 self.after_call = left and (yield from self._leftover_markers(scan.position))
             if not self.after_call:
                 goes_on = yield from self._what_begins(spaces, begin)
@@ -145,13 +145,13 @@ class Driver:
         scan = self.scan
         found = ""
         while True:
-            more = yield from scan.literal(self.markers.residue)
+            more = yield from scan.literal(self.markers.trailing_markers)
             yield from scan.take_while(_IN_LINE)
             if not more:
                 break
             found = more
         here = scan.position
-        if found and (found in self.markers.again or (yield from scan.peek()) in ("", "\r", "\n", "<")):
+        if found and (found in self.markers.repeated_ends or (yield from scan.peek()) in ("", "\r", "\n", "<")):
             return True
         opens = found and (yield from scan.literal(literals(*self.format.openers)))
         scan.rewind(here if opens else begin)

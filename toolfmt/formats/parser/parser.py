@@ -79,7 +79,7 @@ class Parser:
     def _output_prefix(self, prefix: str) -> str:
         """Return the beginning of the output that is in the prompt."""
         known = self.format
-        return answer_prefix(prefix, known.markers.of_answers, known.headers, known.reasoning_read)
+        return answer_prefix(prefix, known.markers.output_starts, known.headers, known.reasoning_read)
 
     def feed(self, text: str) -> list[Event]:
         """Return the events that are certain after this chunk.
@@ -177,7 +177,7 @@ class Parser:
         text = self._unstopped + text
         begin, literal = stop.search(text, 0, False) or (len(text), "")
         self._unstopped = "" if literal else text[begin:]
-        return text[: begin + len(literal) if literal in self.format.markers.in_answers else begin], bool(literal)
+        return text[: begin + len(literal) if literal in self.format.markers.output_literals else begin], bool(literal)
 
     def copy(self) -> Parser:
         """Return an independent parser in the same state. This costs at most the length of the open call."""

@@ -107,7 +107,7 @@ class Drafts:
         scan = self._scan
         while True:
             yield from scan.skip_spaces()
-            if not (yield from scan.literal(self._format.markers.saying_nothing)):
+            if not (yield from scan.literal(self._format.markers.meaningless)):
                 break
         if (yield from scan.peek()) or self._scan.cut:
             return False  # the runtime may have stopped the model before its response

@@ -44,7 +44,7 @@ class Recovery:
         error = scan.position
         scan.rewind(begin)
         spaces = yield from scan.spaces()
-        if (yield from scan.literal(marks.one_call)):
+        if (yield from scan.literal(marks.call_starts)):
             spaces = yield from scan.spaces()
         here = scan.position
         attempted = False
@@ -62,7 +62,7 @@ class Recovery:
             attempted = not prose and not any(blank in rest for blank in BLANK_LINES)
         elif (not spaces or "\n" in spaces) and _BEGINS_CALL.match(first):
             scan.rewind(here)
-            found = yield from scan.find_near(marks.of_calls, _MOST_ATTEMPTED)
+            found = yield from scan.find_near(marks.call_evidence, _MOST_ATTEMPTED)
             text = scan.kept_between(here, scan.position)
             attempted = found in marks.inner.openers or (
                 found not in ("", *BLANK_LINES, *self._format.openers)
@@ -79,7 +79,7 @@ class Recovery:
         """
         scan, inner = self._scan, self._markers.inner
         error = scan.position
-        found = yield from scan.find_near(self._markers.resuming, MOST_REJECTED)
+        found = yield from scan.find_near(self._markers.resume_at, MOST_REJECTED)
         if attempted and found in ("", *BLANK_LINES, *self._format.openers):
             scan.rewind(error)
             found = yield from scan.find_near(_LINE_END, MOST_REJECTED)

@@ -1,1 +1,1 @@
-"""How tools are described in a prompt, and the example calls in such a description."""
+"""Describe tools in a prompt, with example calls."""

@@ -1,8 +1,9 @@
-"""A realistic value for a parameter, made from its schema: what a person would write, for an example in a prompt.
+"""Create a realistic value for a parameter from its schema, for an example call in a prompt.
 
-A small model copies what it is shown, so nothing here looks like a placeholder. The schema's own values come first
-(`const`, `examples`, `default`, `enum`), then what its description gives as an example, then its format, then what its
-name says. The same schema gives the same value. A value that is not of the declared type is not taken.
+A small model copies the example, so no value looks like a placeholder. The values of the schema itself come first
+(`const`, `examples`, `example`, `default`, `enum`), if they have the declared type. For a string, the next sources are
+its `format`, an example in its description, a format in its description, and its name. For a number, they are an
+example in its description and its name. The same schema always gives the same value.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolfmt.formats.values.schema_types import referred, type_of
+from toolfmt.formats.values.schema_types import resolve_reference, type_of
 
 _DEEPEST = 8
-"""Of objects and lists in each other; what lies deeper is left empty."""
+"""Maximum nesting of objects and lists. Deeper ones are left empty."""
 _MOST_PARTS = 200
-"""Of one value: a schema that refers to itself twice a level has no end."""
+"""Maximum number of parts of one value. A schema that refers to itself twice per level would never end."""
 _LONGEST = 60
-"""A longer text in a description is no example of a value."""
+"""Maximum length of an example in a description. Longer text is not an example of a value."""
 
 _FORMATS = {
     "date-time": "2025-06-02T09:30:00Z", "date": "2025-06-02", "time": "09:30:00", "duration": "PT45M",
@@ -30,8 +31,8 @@ _FORMATS = {
 
 
 def _by_word(words: Mapping[Any, str]) -> dict[str, Any]:
-    """The values by the words that name them."""
-    return {word: value for value, named in words.items() for word in named.split()}
+    """Return the inverse of a mapping from values to space-separated words: the value of each word."""
+    return {word: value for value, listed in words.items() for word in listed.split()}
 
 
 _NAMES = _by_word(
@@ -72,9 +73,9 @@ _NUMBERS = _by_word(
     }
 )  # fmt: skip
 _GENERAL = ("name", "code", "text", "value", "number", "key")
-"""Words that say less than the one before them: a `city_name` is a city."""
+"""Words that are less specific than the word before them: a `city_name` is a city."""
 _SMALLEST_STEP = 1e-6
-_OTHERWISE = "blue"
+_DEFAULT = "blue"
 _LONG = "The meeting is at ten on Friday, in the room beside the library. "
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -82,9 +83,9 @@ _EXAMPLE = re.compile(r"(?:\be\. ?g\.|\bfor (?:example|instance)\b|\bsuch as\b|\
 _QUOTED = re.compile(r"""(["'`“‘])(.+?)["'`”’](?!\w)""")
 _ENDS = re.compile(r"[;)\]\n]|\.(?:\s|$)|,? (?:or|and) |, etc|…|\.\.\.")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_OF_SOMETHING = re.compile(r"(\S+) for ")
+_BEFORE_FOR = re.compile(r"(\S+) for ")
 _TWO_PARTS = re.compile(r",| and |/|&")
-_SPELT = (
+_FORMATS_IN_TEXT = (
     (re.compile(r"YYYY-MM-DD[T ]HH|^(?=.*time).*ISO.?8601|RFC ?3339|date.?time", re.IGNORECASE), _FORMATS["date-time"]),
     (re.compile(r"YYYY-MM-DD|ISO.?8601", re.IGNORECASE), _FORMATS["date"]),
     (re.compile(r"DD/MM/YYYY", re.IGNORECASE), "02/06/2025"),
@@ -100,12 +101,17 @@ _SPELT = (
 
 
 def sample(root: Mapping[str, Any], name: str) -> Any:
-    """A value for one of the parameters that the schema of a tool declares."""
-    return _Sampling(root).value(root["properties"][name], name, 0)
+    """Return a value for a parameter.
+
+    Args:
+        root: The schema of a tool's parameters.
+        name: The name of a parameter in it.
+    """
+    return _Sampler(root).value(root["properties"][name], name, 0)
 
 
-class _Sampling:
-    """One value; the schema is not trusted to end."""
+class _Sampler:
+    """Creates one value. Depth and number of parts are limited, because a schema may refer to itself."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -132,11 +138,14 @@ class _Sampling:
         return {"boolean": True, "null": None}[kind] if kind != "string" else _text(schema, name)
 
     def _plain(self, schema: Any) -> dict[str, Any]:
-        """The schema with its references followed and the first part of a union that is not null taken in."""
+        """Return a schema with references and unions merged into it.
+
+        All parts of an `allOf` are merged, and the first part of an `anyOf` or `oneOf` that is not null.
+        """
         found = dict(schema) if isinstance(schema, Mapping) else {}
         for _ in range(_DEEPEST):
             if isinstance(found.get("$ref"), str):
-                more = referred(self._root, found.pop("$ref"))
+                more = resolve_reference(self._root, found.pop("$ref"))
             else:
                 union = next((key for key in ("anyOf", "oneOf", "allOf") if isinstance(found.get(key), list)), None)
                 if union is None:
@@ -149,7 +158,7 @@ class _Sampling:
         return found
 
     def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        return {name: self.value(schema["properties"][name], name, depth + 1) for name in wanted(schema)}
+        return {name: self.value(schema["properties"][name], name, depth + 1) for name in sampled_properties(schema)}
 
     def _list(self, schema: Mapping[str, Any], name: str, depth: int) -> list[Any]:
         items = schema.get("items")
@@ -169,8 +178,8 @@ class _Sampling:
 _PREFERRED = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 
-def wanted(schema: Mapping[str, Any]) -> list[str]:
-    """The properties that an example of an object gives: the required ones, else the first."""
+def sampled_properties(schema: Mapping[str, Any]) -> list[str]:
+    """Return the properties in an example of an object: the required ones, or the first if none is required."""
     properties, required = schema.get("properties"), schema.get("required")
     names = list(properties) if isinstance(properties, Mapping) else []
     return [name for name in names if isinstance(required, list) and name in required] or names[:1]
@@ -189,17 +198,17 @@ def _is(value: Any, types: list[str]) -> bool:
 
 
 def _own_values(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """The values that the schema itself gives, best first; null is a value of none but `const`."""
+    """Yield the values that the schema itself contains, the best first. Null only counts as `const`."""
     if "const" in schema:
         yield schema["const"]
-    given = [schema.get("examples"), [schema.get("example")], [schema.get("default")], schema.get("enum")]
-    for values in given:
+    listed = [schema.get("examples"), [schema.get("example")], [schema.get("default")], schema.get("enum")]
+    for values in listed:
         if isinstance(values, list):
             yield from (value for value in values if value is not None and value != "")
 
 
 def _text(schema: Mapping[str, Any], name: str) -> str:
-    """A text, no longer and no shorter than the schema wants it."""
+    """Return a string with a length that the schema allows."""
     found = _likely_text(schema, name)
     least, most = schema.get("minLength"), schema.get("maxLength")
     if isinstance(least, int) and len(found) < least <= 1000:
@@ -212,33 +221,33 @@ def _likely_text(schema: Mapping[str, Any], name: str) -> str:
     description = described if isinstance(described, str) else ""
     if (named := _FORMATS.get(str(schema.get("format")))) is not None:
         return named
-    if example := _told_example(description):
+    if example := _described_example(description):
         return example
-    spelt = next((value for form, value in _SPELT if form.search(f"{description} {name}")), None)
-    return spelt or _by_name(name, _NAMES) or _OTHERWISE
+    formatted = next((value for form, value in _FORMATS_IN_TEXT if form.search(f"{description} {name}")), None)
+    return formatted or _by_name(name, _NAMES) or _DEFAULT
 
 
-def _told_example(description: str) -> str:
-    """What a description gives as an example; empty where it gives none that is short and plain."""
+def _described_example(description: str) -> str:
+    """Return the example value in a description. Empty if there is none that is short and plain."""
     found = _EXAMPLE.search(description)
     if found is None:
         return ""
     before, rest = description[: found.start()], description[found.end() :]
     quoted = _QUOTED.match(rest)
-    told = quoted[2] if quoted else _ENDS.split(rest, maxsplit=1)[0].strip(" .,:")
-    if not quoted and (of := _OF_SOMETHING.match(told)):
-        told = of[1]
-    parts = told.split(", ")
-    # "City and country, e.g. Oslo, Norway" is one value, "e.g. EUR, USD" are two.
+    example = quoted[2] if quoted else _ENDS.split(rest, maxsplit=1)[0].strip(" .,:")
+    if not quoted and (value := _BEFORE_FOR.match(example)):
+        example = value[1]
+    parts = example.split(", ")
+    # "City and country, e.g. Oslo, Norway" contains one value, "e.g. EUR, USD" contains two.
     if not quoted and len(parts) > 1 and (len(parts) > 2 or not _TWO_PARTS.search(before.rstrip(" ,("))):
-        told = parts[0]
-    return told if len(told) <= _LONGEST and not set(told) & set("<>{}") else ""
+        example = parts[0]
+    return example if len(example) <= _LONGEST and not set(example) & set("<>{}") else ""
 
 
 def _number(schema: Mapping[str, Any], name: str, whole: bool) -> float:
     described = schema.get("description")
-    told = _told_example(described) if isinstance(described, str) else ""
-    value: float = float(told) if _NUMBER.fullmatch(told) else _by_name(name, _NUMBERS) or 3
+    example = _described_example(described) if isinstance(described, str) else ""
+    value: float = float(example) if _NUMBER.fullmatch(example) else _by_name(name, _NUMBERS) or 3
     low, high = _bound(schema, "minimum"), _bound(schema, "maximum")
     above, below = _bound(schema, "exclusiveMinimum"), _bound(schema, "exclusiveMaximum")
     step = _bound(schema, "multipleOf") or 0
@@ -257,19 +266,22 @@ def _number(schema: Mapping[str, Any], name: str, whole: bool) -> float:
 
 
 def _bound(schema: Mapping[str, Any], key: str) -> float | None:
-    """A number that the schema gives; one that no example needs counts as none."""
+    """Return a number in the schema, or None if there is none or if it is too large for an example."""
     value = schema.get(key)
     plain = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15
     return value if plain else None
 
 
 def _by_name(name: str, known: Mapping[str, Any]) -> Any:
-    """What is known under a parameter's name, or under one of its words: the last says what it is."""
+    """Return the known value for a parameter's name or one of its words, or None.
+
+    The last words of a name are the most specific.
+    """
     words = [word.lower() for word in _WORDS.findall(name)]
-    telling = [word for word in reversed(words) if word not in _GENERAL]
-    for word in ["".join(words), *telling, *reversed(words)]:
+    specific = [word for word in reversed(words) if word not in _GENERAL]
+    for word in ["".join(words), *specific, *reversed(words)]:
         for ending, stem in (("", ""), ("ies", "y"), ("es", ""), ("s", "")):
-            spelling = f"{word.removesuffix(ending)}{stem}"
-            if word.endswith(ending) and spelling in known:
-                return known[spelling]
+            singular = f"{word.removesuffix(ending)}{stem}"
+            if word.endswith(ending) and singular in known:
+                return known[singular]
     return None

@@ -1,7 +1,7 @@
-"""Tools described in prose, for a model whose template does not describe them.
+"""Describe tools in a system prompt, for a model whose template does not render tools.
 
-The form of a call comes first, with an example that looks like a real one; then the tools, a line for each and for each
-of their parameters; then when not to call, and how results come. A model of three billion parameters follows this.
+The description starts with the syntax of a call and a realistic example. One line for each tool and each parameter
+follows, then when not to call a tool, and how results arrive. Models with three billion parameters can follow it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.prompting.samples import sample, wanted
+from toolfmt.formats.prompting.samples import sample, sampled_properties
 from toolfmt.formats.prompting.tool_lines import tool_lines
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.writing import write
@@ -18,8 +18,8 @@ from toolfmt.messages.tools import canonical_tools
 
 HEADING = "# Tools"
 RESULT_HEADING = "Result of"
-"""What a tool's result begins with where it is told in words (`result_heading`). A model that goes on with it invents
-one: it is a stop string of a prompt with tools in prose."""
+"""The start of a tool result that is passed as text (`result_heading`). A model that writes it invents a result, so it
+is a stop string of a prompt with the `prompt` strategy."""
 
 _WHEN_TO_CALL = (
     "Call a tool only if it helps and you know the values it requires. If no tool fits, or a required value is not "
@@ -66,14 +66,17 @@ def prose(
 
 
 def result_heading(name: str) -> str:
-    """What stands above a tool's result that is told in words."""
+    """Return the heading above a tool result that is passed as text."""
     return f"{RESULT_HEADING} {name}:"
 
 
 def _example(format: ToolCallFormat, tools: list[dict[str, Any]]) -> str:
-    """A call of the first tool with parameters whose name and arguments the format can carry, by its own writer."""
+    """Return an example call as text, or an empty string if the format cannot represent a call of any of the tools.
+
+    Tools with parameters are tried first.
+    """
     functions = [tool["function"] for tool in tools]
-    for function in sorted(functions, key=lambda function: not wanted(_parameters(function))):
+    for function in sorted(functions, key=lambda function: not sampled_properties(_parameters(function))):
         try:
             return f" For example:\n\n{write(format, [_call(function)], tools)}"
         except CannotWrite:
@@ -82,9 +85,9 @@ def _example(format: ToolCallFormat, tools: list[dict[str, Any]]) -> str:
 
 
 def _call(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A call of the tool with a realistic value for each required parameter."""
+    """Return a call of a tool with realistic values for its required parameters, or for the first one."""
     schema = _parameters(function)
-    return function["name"], {name: sample(schema, name) for name in wanted(schema)}
+    return function["name"], {name: sample(schema, name) for name in sampled_properties(schema)}
 
 
 def _parameters(function: dict[str, Any]) -> dict[str, Any]:

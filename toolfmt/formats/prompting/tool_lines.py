@@ -1,12 +1,12 @@
-"""Tool definitions as lines for a model to read: nothing of a definition is lost, and little is spent on brackets.
+"""Render tool definitions as compact lines for a model, without losing any part of a definition.
 
     - get_weather: Get the weather.
       - city (string, required): The city.
       - unit ("celsius" | "fahrenheit", default "celsius")
 
-A parameter is its name, its type, whether it is required, whatever else its schema says (the keyword and its value as
-JSON), and its description, word for word. The members of objects and of the objects in a list stand below. What has no
-such form stands there as JSON.
+The line of a parameter contains its name, its type, whether it is required, the other keywords of its schema with
+their values as JSON, and its description verbatim. The members of an object, or of the objects in a list, follow on
+indented lines. Anything that cannot be rendered in this form is rendered as JSON.
 """
 
 from __future__ import annotations
@@ -25,21 +25,31 @@ _TYPE_ELSEWHERE = ("anyOf", "oneOf", "allOf", "$ref", "const")
 
 
 def tool_lines(tool: Mapping[str, Any]) -> list[str]:
-    """The lines that describe a tool; takes a definition in canonical form."""
+    """Return the lines that describe a tool.
+
+    Args:
+        tool: A definition in canonical form.
+    """
     function = tool["function"]
     schema = function.get("parameters") or {}
     outer = {key: value for key, value in tool.items() if key not in ("type", "function")}
     others = {key: value for key, value in function.items() if key not in ("name", "description", "parameters")}
-    said = f" ({', '.join(_keywords(outer | others))})" if outer or others else ""
-    lines = [f"- {_name(function['name'])}{said}{_description(function)}"]
+    keywords = f" ({', '.join(_keywords(outer | others))})" if outer or others else ""
+    lines = [f"- {_name(function['name'])}{keywords}{_description(function)}"]
     return [*lines, *(_INDENT + line for line in parameter_lines(schema))]
 
 
 def parameter_lines(schema: Mapping[str, Any], names: Container[str] | None = None) -> list[str]:
-    """The lines that describe the parameters of a tool, or those of these names; "" is what holds for all of them."""
+    """Return the lines that describe the parameters of a tool.
+
+    Args:
+        schema: The schema of the parameters.
+        names: The parameters to describe. An empty string selects the keywords that apply to all parameters. The
+            default is everything.
+    """
     rest = _without(schema, "properties", "required", *(["type"] if schema.get("type") == "object" else []))
-    if unknown := _names_of_nothing(schema):
-        rest["required"] = unknown
+    if undeclared := _undeclared_required(schema):
+        rest["required"] = undeclared
     chosen = {name: declared for name, declared in _properties(schema).items() if names is None or name in names}
     lines = list(_members({**schema, "properties": chosen}, ""))
     if rest and (names is None or "" in names):
@@ -48,34 +58,37 @@ def parameter_lines(schema: Mapping[str, Any], names: Container[str] | None = No
 
 
 def _members(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
-    """The properties of an object, each with its own members below it."""
+    """Yield the lines of an object's properties, each followed by the lines of its own members."""
     required = schema.get("required")
     for name, declared in _properties(schema).items():
-        wanted = ["required"] if isinstance(required, list) and name in required else []
+        marked = ["required"] if isinstance(required, list) and name in required else []
         if not isinstance(declared, Mapping):
-            yield f"{indent}- {_name(name)} ({', '.join([*wanted, _json(declared)])})"
+            yield f"{indent}- {_name(name)} ({', '.join([*marked, _json(declared)])})"
             continue
         kind, *others = _head(declared)
-        facts = ", ".join(filter(None, [kind, *wanted, *others]))
+        facts = ", ".join(filter(None, [kind, *marked, *others]))
         yield f"{indent}- {_name(name)} ({facts}){_description(declared)}"
         items = declared.get("items")
-        inner = items if _opens(declared) and isinstance(items, Mapping) else declared
+        inner = items if _has_plain_object_items(declared) and isinstance(items, Mapping) else declared
         yield from _members(inner, indent + _INDENT)
 
 
 def _head(schema: Mapping[str, Any]) -> list[str]:
-    """The type of a value, then whatever else its schema says but for its description and what stands below it."""
+    """Return the type of a value and the other keywords of its schema.
+
+    The description and the members that get their own lines are left out.
+    """
     rest = _without(schema, "description") if isinstance(schema.get("description"), str) else dict(schema)
     kind = _type(rest)
     if _properties(schema):
-        names = _names_of_nothing(schema)
+        names = _undeclared_required(schema)
         rest = _without(rest, "properties", "required") | ({"required": names} if names else {})
-    if kind == "array" and _opens(schema):
+    if kind == "array" and _has_plain_object_items(schema):
         rest.pop("items")
         kind = "array of object"
-    elif kind == "array" and (alone := _alone(rest.get("items"))):
+    elif kind == "array" and (item_type := _sole_type(rest.get("items"))):
         rest.pop("items")
-        kind = f"array of {alone}"
+        kind = f"array of {item_type}"
     return [kind, *_keywords(rest)]
 
 
@@ -89,14 +102,14 @@ def _type(rest: dict[str, Any]) -> str:
         return str(rest.pop("type"))
     if isinstance(declared, list) and declared and all(isinstance(name, str) for name in declared):
         return _either(rest.pop("type"))
-    if declared is None and isinstance(parts, list) and parts and all(map(_alone, parts)):
+    if declared is None and isinstance(parts, list) and parts and all(map(_sole_type, parts)):
         rest.pop("anyOf")
-        return _either([_alone(part) for part in parts])
+        return _either([_sole_type(part) for part in parts])
     return "" if any(key in rest for key in _TYPE_ELSEWHERE) else "any"
 
 
 def _kinds(choices: list[Any]) -> set[str]:
-    """The types that all of the values have."""
+    """Return the type that all of the values have, as a set. Empty if they have different types."""
     kinds = {type_of(choice) for choice in choices}
     if kinds == {"number"} and all(isinstance(choice, int) for choice in choices):
         kinds = {"integer"}
@@ -107,8 +120,8 @@ def _either(kinds: list[str]) -> str:
     return " | ".join(kinds)
 
 
-def _alone(schema: Any) -> str:
-    """The type of a schema that says nothing else, in words; empty for any other."""
+def _sole_type(schema: Any) -> str:
+    """Return the type of a schema that specifies nothing else, as text. Empty for any other schema."""
     if not isinstance(schema, Mapping) or not schema:
         return ""
     rest = dict(schema)
@@ -116,13 +129,13 @@ def _alone(schema: Any) -> str:
     return "" if rest else f"({kind})" if " | " in kind else kind
 
 
-def _opens(schema: Mapping[str, Any]) -> bool:
-    """Whether the items of a list are objects that say no more than their members."""
+def _has_plain_object_items(schema: Mapping[str, Any]) -> bool:
+    """Return whether the schema is that of a list whose items are objects that specify only their members."""
     items = schema.get("items")
     if schema.get("type") != "array" or _properties(schema) or not isinstance(items, Mapping):
         return False
-    said = {*items} == {"type", "properties"} or {*items} == {"type", "properties", "required"}
-    return said and items["type"] == "object" and bool(_properties(items)) and not _names_of_nothing(items)
+    plain = {*items} == {"type", "properties"} or {*items} == {"type", "properties", "required"}
+    return plain and items["type"] == "object" and bool(_properties(items)) and not _undeclared_required(items)
 
 
 def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -130,8 +143,10 @@ def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return properties if isinstance(properties, Mapping) else {}
 
 
-def _names_of_nothing(schema: Mapping[str, Any]) -> Any:
-    """What `required` says that does not stand beside a property; nothing mostly."""
+def _undeclared_required(schema: Mapping[str, Any]) -> Any:
+    """Return the part of `required` that names no declared property, usually empty. An invalid `required` is returned
+    whole.
+    """
     required, properties = schema.get("required"), _properties(schema)
     if not isinstance(required, list):
         return required

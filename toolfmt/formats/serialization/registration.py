@@ -49,7 +49,7 @@ def register(format: ToolCallFormat) -> None:
             check_stored(format)
         except BadFormat as error:
             raise BadFormat(f"{error}; {_BY_PLUG_IN}") from None
-        OTHERS.know(*OTHERS.known, format)
+        OTHERS.replace(*OTHERS.known, format)
 
 
 def other_formats_as_text() -> tuple[tuple[str, str], ...]:
@@ -82,12 +82,12 @@ def set_other_formats(texts: Iterable[tuple[str, str]]) -> None:
     texts = tuple(texts)
     with OTHERS.lock:
         known_others()
-        if texts == OTHERS.handed:
+        if texts == OTHERS.received:
             return
-        of_plug_ins = {format.name: format for format in OTHERS.plugged or ()}
+        of_plug_ins = {format.name: format for format in OTHERS.plugins or ()}
         decoded = [_decoded(name, text) if text else of_plug_ins.get(name) for name, text in texts]
-        OTHERS.know(*(format for format in decoded if format is not None))
-        OTHERS.handed = texts
+        OTHERS.replace(*(format for format in decoded if format is not None))
+        OTHERS.received = texts
 
 
 def _decoded(name: str, text: str) -> ToolCallFormat:

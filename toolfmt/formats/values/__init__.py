@@ -1,1 +1,1 @@
-"""One value of an argument: how it is read, in which syntaxes, and how it is written."""
+"""Parse and write the values of arguments, in the syntaxes that formats use."""

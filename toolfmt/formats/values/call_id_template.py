@@ -1,6 +1,6 @@
-"""The form of the ids that a family's templates write for its calls: `call{number:05d}`, `functions.{name}:{number}`.
+"""Templates of call ids, as a family's chat templates write them: `call{number:05d}`, `functions.{name}:{number}`.
 
-A form is data and may come from strangers, so nothing but these two placeholders is filled in, and a width is bounded.
+A template may come from an untrusted file. So only these two placeholders are allowed, and the width is limited.
 """
 
 from __future__ import annotations
@@ -11,13 +11,19 @@ _FORM = re.compile(r"(?:[^{}]|\{name\}|\{number(?::0?[0-9]{1,2}d)?\})*")
 
 
 def check_id_form(form: str, parameter: str) -> None:
-    """Raises `ValueError` for what is no form of ids; `parameter` says what is called so."""
+    """Raise `ValueError` unless `form` is a template of call ids. The message starts with the name `parameter`."""
     if not isinstance(form, str) or not _FORM.fullmatch(form):
         raise ValueError(
             f"{parameter} is {form!r:.80}, but an id consists of text, {{name}} and {{number}} or {{number:05d}}"
         )
 
 
-def made_id(form: str, name: str, number: int) -> str:
-    """The id of the call with this name and number, in a form that was checked."""
+def format_call_id(form: str, name: str, number: int) -> str:
+    """Return the id of a call.
+
+    Args:
+        form: A template that `check_id_form` accepts.
+        name: The tool's name.
+        number: The number of the call.
+    """
     return form.format(name=name, number=number)

@@ -1,8 +1,7 @@
-"""How a family spells the JSON object of a call, as data: literal pieces, and the places between them.
+"""How a family writes the JSON object of a call, as data: literals with placeholders between them.
 
-The JSON object engine writes calls with it, and reads from it which members the family's objects have. All of it may
-come from a file: nothing here runs what it is given, and whatever is no object of a call is refused with `ValueError`
-when the value is made.
+The JSON object engine writes calls with it, and derives from it which members the family's objects have. The data may
+come from an untrusted file: nothing in it is executed, and a constructor raises `ValueError` for invalid data.
 """
 
 from __future__ import annotations
@@ -14,30 +13,39 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from toolfmt.formats.values.call_id_template import check_id_form, made_id
+from toolfmt.formats.values.call_id_template import check_id_form, format_call_id
 from toolfmt.formats.values.value_reader import LITERAL, whole_value
 
 NAME, ARGUMENTS, ARGUMENTS_STRING, ID, NUMBER = "name", "arguments", "arguments_string", "id", "number"
-"""What may stand in a place: the tool's name and the call's id as strings, the arguments as an object or as a string
-that holds their JSON, and the call's number in the answer."""
+"""The placeholders: the tool's name and the call's id as strings, the arguments as an object or as a JSON string that
+contains one, and the number of the call in the output."""
 PLACES = (NAME, ARGUMENTS, ARGUMENTS_STRING, ID, NUMBER)
 
 _SENTINEL = "zq place of "
 _LONGEST_EXAMPLE = 20_000
 _MOST_INDENT = 16
 _COMMA, _COLON = re.compile(r"[ \t]{0,4},[ \t]{0,4}"), re.compile(r"[ \t]{0,4}:[ \t]{0,4}")
-_BLANKS = re.compile(r"[ \t]{0,64}")
-_SIGNS = ((", ", ": "), (",", ":"), (",", ": "), (", ", ":"), (" , ", " : "), (", ", " : "), (",", " : "))
-"""Signs between members, and between key and value: the commonest first, as one member shows only the second."""
+_MARGIN = re.compile(r"[ \t]{0,64}")
+_DELIMITERS = ((", ", ": "), (",", ":"), (",", ": "), (", ", ":"), (" , ", " : "), (", ", " : "), (",", " : "))
+"""Delimiters between members, and between key and value. The most common ones come first, because an object with one
+member shows only the second delimiter."""
 
 
 @dataclass(frozen=True)
 class JsonStyle:
-    """How a value is spelt.
+    """How a value is written.
 
-    `comma` and `colon` are the signs with their blanks. With an `indent` members stand on lines of their own, `margin`
-    before each line but the first. `python` is Python's own notation: single quotes, `True`, `None`; the signs are
-    Python's then.
+    Attributes:
+        comma: The delimiter between members, with the spaces around it.
+        colon: The delimiter between key and value, with the spaces around it.
+        indent: The indentation of members, each on its own line. None writes everything on one line.
+        margin: Whitespace at the start of each line except the first.
+        sort_keys: Whether keys are sorted.
+        ascii: Whether characters beyond ASCII are escaped.
+        python: Whether Python's syntax is used: single quotes, `True`, `None`. Then the delimiters are Python's.
+
+    Raises:
+        ValueError: An attribute is invalid.
     """
 
     comma: str = ", "
@@ -49,12 +57,14 @@ class JsonStyle:
     python: bool = False
 
     def __post_init__(self) -> None:
-        for parameter, sign, form in (("comma", self.comma, _COMMA), ("colon", self.colon, _COLON)):
-            if not form.fullmatch(sign):
-                raise ValueError(f"{parameter} is {sign!r:.80}, but must be the delimiter with a few spaces around it")
+        for parameter, delimiter, form in (("comma", self.comma, _COMMA), ("colon", self.colon, _COLON)):
+            if not form.fullmatch(delimiter):
+                raise ValueError(
+                    f"{parameter} is {delimiter!r:.80}, but must be the delimiter with a few spaces around it"
+                )
         if self.indent is not None and not 0 <= self.indent <= _MOST_INDENT:
             raise ValueError(f"indent is {self.indent!r:.80}, but must be a number from 0 to {_MOST_INDENT}")
-        if not _BLANKS.fullmatch(self.margin):
+        if not _MARGIN.fullmatch(self.margin):
             raise ValueError(f"margin is {self.margin!r:.80}, but must consist of whitespace")
         if self.python and (self.comma, self.colon, self.indent, self.margin, self.ascii) != (
             ", ",
@@ -66,7 +76,7 @@ class JsonStyle:
             raise ValueError("python: Python's syntax has its own delimiters; set no others")
 
     def __call__(self, value: Any) -> str:
-        """The text of a JSON value."""
+        """Return a JSON value as text."""
         if self.python:
             return repr(json.loads(json.dumps(value, sort_keys=self.sort_keys)))
         text = json.dumps(
@@ -80,40 +90,46 @@ class JsonStyle:
 
     @classmethod
     def of(cls, text: str, value: Mapping[str, Any]) -> JsonStyle:
-        """The style in which the value is this text. Raises `ValueError` where it is none."""
-        for style in _styles_like(text):
+        """Return the style in which the value is written as this text. Raises `ValueError` if there is none."""
+        for style in _candidate_styles(text):
             if style(value) == text:
                 return style
         raise ValueError(f"the arguments are written in no known style: {text!r:.80}")
 
 
-def _styles_like(text: str) -> Iterator[JsonStyle]:
-    """The styles that a text may be in, the likeliest first."""
+def _candidate_styles(text: str) -> Iterator[JsonStyle]:
+    """Yield the styles that a text may have, the most likely first."""
     lines = text.split("\n")
-    indent, margin, signs = None, "", list(_SIGNS)
+    indent, margin, delimiters = None, "", list(_DELIMITERS)
     if len(lines) > 2:
         first, last = (line[: len(line) - len(line.lstrip(" "))] for line in (lines[1], lines[-1]))
         indent, margin = max(0, min(len(first) - len(last), _MOST_INDENT)), last[:64]
-        signs = [(",", ": "), (",", ":"), (",", " : "), (", ", ": ")]
+        delimiters = [(",", ": "), (",", ":"), (",", " : "), (", ", ": ")]
     for ascii in (False, True):
         for sort_keys in (False, True):
-            for comma, colon in signs:
+            for comma, colon in delimiters:
                 yield JsonStyle(comma, colon, indent, margin, sort_keys, ascii)
     for sort_keys in (False, True):
         yield JsonStyle(sort_keys=sort_keys, python=True)
 
 
 AS_DUMPED = JsonStyle()
-"""As Python's `json.dumps` spells values by default, but for signs beyond ASCII, which stand as they are."""
+"""Values as Python's `json.dumps` writes them by default, except that characters beyond ASCII are not escaped."""
 
 
 @dataclass(frozen=True)
 class WrittenObject:
-    """The object of one call: a literal, a place, a literal and so on, beginning and ending with a literal.
+    """Writes the object of one call.
 
-    The odd `pieces` are names of places (`PLACES`): one for the name, one for the arguments, and where the family
-    writes one an id or a number. `style` is that of the arguments, `quote` what stands around name and id, `id` the
-    form of ids (`call{number:05d}`). Raises `ValueError` where that is no object with a name and arguments.
+    Attributes:
+        pieces: Alternating literals and placeholders (`PLACES`), with a literal first and last. There is one
+            placeholder for the name, one for the arguments, and optionally one for the id and one for the number.
+        style: The style of the arguments.
+        quote: The quote around name and id.
+        id: The template of ids (`call{number:05d}`).
+
+    Raises:
+        ValueError: The pieces are not an object with a name and arguments, or another attribute is invalid.
     """
 
     pieces: tuple[str, ...] = ('{"name": ', NAME, ', "arguments": ', ARGUMENTS, "}")
@@ -138,7 +154,13 @@ class WrittenObject:
         self._members_read()
 
     def __call__(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
-        """The text of a call, `at` being its number in the answer."""
+        """Return the object of a call as text.
+
+        Args:
+            name: The tool's name.
+            arguments: The arguments.
+            at: The number of the call in the output.
+        """
         return "".join(self._filled(place, name, arguments, at) for place in enumerate(self.pieces))
 
     def _filled(self, piece: tuple[int, str], name: str, arguments: Mapping[str, Any], at: int) -> str:
@@ -146,7 +168,7 @@ class WrittenObject:
         if place == NAME:
             return self._word(name)
         if place == ID:
-            return self._word(made_id(self.id, name, at))
+            return self._word(format_call_id(self.id, name, at))
         if place == NUMBER:
             return str(at)
         if place == ARGUMENTS:
@@ -157,30 +179,36 @@ class WrittenObject:
 
     def _word(self, word: str) -> str:
         if self.quote == "'":
-            return f"'{word}'"  # templates that write so put the word between the quotes as it is
+            return f"'{word}'"  # templates with single quotes do not escape the name or the id
         return json.dumps(word, ensure_ascii=self.style.ascii)
 
     @classmethod
     def plain(cls, name_key: str, arguments_key: str, wrapper: str = "") -> WrittenObject:
-        """Name and arguments under these keys, and nothing else."""
+        """Return the layout of an object with the name and the arguments under these keys, and no other members.
+
+        Args:
+            name_key: The key of the name.
+            arguments_key: The key of the arguments.
+            wrapper: The key of an outer object around this one. Empty if there is none.
+        """
         name, arguments = (json.dumps(key, ensure_ascii=False) for key in (name_key, arguments_key))
         outer = f"{{{json.dumps(wrapper, ensure_ascii=False)}: " if wrapper else ""
         return cls((f"{outer}{{{name}: ", NAME, f", {arguments}: ", ARGUMENTS, "}}" if wrapper else "}"))
 
     def around(self, name: str, at: int) -> tuple[str, str]:
-        """The text before the arguments and behind them, the quotes of a string of arguments left out."""
+        """Return the text before and after the arguments. It does not include the quotes of arguments in a string."""
         filled = [self._filled(piece, name, {}, at) for piece in enumerate(self.pieces)]
         place = next(at for at, piece in enumerate(self.pieces) if at % 2 and piece in (ARGUMENTS, ARGUMENTS_STRING))
         return "".join(filled[:place]), "".join(filled[place + 1 :])
 
     @cached_property
     def members(self) -> Members:
-        """Under which keys the parts of a call stand."""
+        """The keys of the parts of a call."""
         return self._members_read()
 
     def _members_read(self) -> Members:
-        signs = {place: f'"{_SENTINEL}{place}"' for place in PLACES}
-        text = "".join(signs[piece] if at % 2 else piece for at, piece in enumerate(self.pieces))
+        sentinels = {place: f'"{_SENTINEL}{place}"' for place in PLACES}
+        text = "".join(sentinels[piece] if at % 2 else piece for at, piece in enumerate(self.pieces))
         read = whole_value(text.strip(), LITERAL)
         if read is None or read[1] or not read[0].startswith("{"):
             raise ValueError(f"pieces is not a JSON object: {''.join(self.pieces)!r:.120}")
@@ -190,29 +218,38 @@ class WrittenObject:
     def from_example(
         cls, text: str, name: str, arguments: Mapping[str, Any], *, id: str = "", id_form: str = "call{number:05d}"
     ) -> WrittenObject:
-        """How the object in `text` is spelt, which is that of a call with this name and these arguments (one at least;
-        two show the sign between them), and with this id where it has one.
+        """Return the layout of the object in an example.
 
-        Name and id are found as strings, the arguments as an object or as a string that holds their JSON, in any
-        `JsonStyle`; whatever else stands in the object is kept as it is. Raises `ValueError` where they are not found,
-        found twice, or are parts of something else in it.
+        Name and id are located as strings, the arguments as an object or as a string that contains their JSON, in any
+        `JsonStyle`. All other text becomes literals.
+
+        Args:
+            text: The object of a call as text.
+            name: The tool's name in it.
+            arguments: The arguments in it, at least one. Two show the delimiter between them.
+            id: The id in it. Empty if it has none.
+            id_form: The template of ids for the layout.
+
+        Raises:
+            ValueError: The example is too long, has no arguments, or its parts are missing, ambiguous or part of
+                another member.
         """
         if not arguments or len(text) > _LONGEST_EXAMPLE:
             raise ValueError("an example must be a short string with a call that has arguments")
-        begin, end, place, style = _place_of(text, arguments)
+        begin, end, place, style = _find_arguments(text, arguments)
         found = [(begin, end, place)]
         quotes = set()
         for word, what in ((name, NAME), (id, ID)):
             if word:
-                at, behind = _word_place(text, word, what, (begin, end))
-                found.append((at, behind, what))
+                at, after = _find_word(text, word, what, (begin, end))
+                found.append((at, after, what))
                 quotes.add(text[at])
         if len(quotes) > 1:
             raise ValueError("name and id are in different quotes")
         pieces, here = [], 0
-        for at, behind, what in sorted(found):
+        for at, after, what in sorted(found):
             pieces += [text[here:at], what]
-            here = behind
+            here = after
         pieces.append(text[here:])
         if any(word and word in literal for word in (name, id) for literal in pieces[::2]):
             raise ValueError("the name or the id is inside another member")
@@ -221,8 +258,18 @@ class WrittenObject:
 
 @dataclass(frozen=True)
 class Members:
-    """The keys of a call's object: of the name (empty where the name is the key of the arguments), of the arguments, of
-    the object that both stand in, of the id, and of whatever else the family writes; `kind` is what `type` says."""
+    """The keys of a call's object.
+
+    Attributes:
+        name: The key of the name. Empty if the name is the key of the arguments.
+        arguments: The key of the arguments.
+        wrapper: The key of the object that contains both. Empty if there is none.
+        id: The key of the id.
+        others: The other keys that the family writes.
+        kind: The value of the key `type`.
+        arguments_first: Whether the arguments come before the name.
+        arguments_string: Whether the arguments are a string that contains their JSON.
+    """
 
     name: str
     arguments: str
@@ -235,47 +282,50 @@ class Members:
 
 
 def _members_of(value: dict[str, Any]) -> Members:
-    """Raises `ValueError` where name and arguments do not stand in one object."""
-    signs = {f"{_SENTINEL}{place}": place for place in PLACES}
-    wrappers = [key for key, inner in value.items() if isinstance(inner, dict) and _holds_place(inner)]
+    """Return the keys of a call's object in which sentinels replace the placeholders.
+
+    Raises `ValueError` if the name and the arguments are not in the same object.
+    """
+    places = {f"{_SENTINEL}{place}": place for place in PLACES}
+    wrappers = [key for key, inner in value.items() if isinstance(inner, dict) and _has_placeholder(inner)]
     wrapper = wrappers[0] if wrappers else ""
     inner = value[wrapper] if wrappers else value
-    placed = {signs[member]: key for key, member in inner.items() if isinstance(member, str) and member in signs}
-    beside = {signs[member]: key for key, member in value.items() if isinstance(member, str) and member in signs}
+    placed = {places[member]: key for key, member in inner.items() if isinstance(member, str) and member in places}
+    outer = {places[member]: key for key, member in value.items() if isinstance(member, str) and member in places}
     arguments = placed.get(ARGUMENTS, placed.get(ARGUMENTS_STRING))
-    if arguments is None or len(wrappers) > 1 or (NAME not in placed and arguments not in signs):
+    if arguments is None or len(wrappers) > 1 or (NAME not in placed and arguments not in places):
         raise ValueError("pieces must have name and arguments in the same object, at most one level deep")
-    own = {*placed.values()} | ({wrapper} if wrapper else set()) | set(beside.values())
-    if arguments in signs:
-        if signs[arguments] != NAME or wrapper or len(value) > 1:
+    own = {*placed.values()} | ({wrapper} if wrapper else set()) | set(outer.values())
+    if arguments in places:
+        if places[arguments] != NAME or wrapper or len(value) > 1:
             raise ValueError("pieces uses the name as a key, but has other members too")
         return Members("", "", arguments_string=ARGUMENTS_STRING in placed)
     keys = [*inner, *(value if wrapper else ())]
-    if any(key in signs for key in keys):
+    if any(key in places for key in keys):
         raise ValueError("pieces has a placeholder in place of a key")
-    ids = placed.get(ID, beside.get(ID, ""))
-    others = [key for key in keys if key not in own or key == (placed | beside).get(NUMBER)]
-    kind = next((said["type"] for said in (value, inner) if isinstance(said.get("type"), str)), "")
+    ids = placed.get(ID, outer.get(ID, ""))
+    others = [key for key in keys if key not in own or key == (placed | outer).get(NUMBER)]
+    kind = next((part["type"] for part in (value, inner) if isinstance(part.get("type"), str)), "")
     return Members(
         placed[NAME],
         arguments,
         wrapper,
         ids,
         tuple(dict.fromkeys(others)),
-        kind if kind not in signs else "",
+        kind if kind not in places else "",
         list(inner).index(arguments) < list(inner).index(placed[NAME]),
         ARGUMENTS_STRING in placed,
     )
 
 
-def _holds_place(value: Any) -> bool:
+def _has_placeholder(value: Any) -> bool:
     return any(
         isinstance(member, str) and member.startswith(_SENTINEL) for pair in value.items() for member in pair
-    ) or any(isinstance(member, dict) and _holds_place(member) for member in value.values())
+    ) or any(isinstance(member, dict) and _has_placeholder(member) for member in value.values())
 
 
 KEYED = WrittenObject(("{", NAME, ": ", ARGUMENTS, "}"))
-"""The tool's name as the key of its arguments."""
+"""The layout with the tool's name as the key of its arguments."""
 
 
 NAME_AND_ARGUMENTS = Members("name", "arguments")
@@ -284,16 +334,16 @@ NAME_AND_ARGUMENTS = Members("name", "arguments")
 # --- reading an example
 
 
-def _place_of(text: str, arguments: Mapping[str, Any]) -> tuple[int, int, str, JsonStyle]:
-    """Where the arguments stand, as what, and in which style."""
-    wanted = json.dumps(dict(arguments), sort_keys=True)
+def _find_arguments(text: str, arguments: Mapping[str, Any]) -> tuple[int, int, str, JsonStyle]:
+    """Return where the arguments begin and end in a text, their placeholder, and their style. Raises `ValueError`."""
+    expected = json.dumps(dict(arguments), sort_keys=True)
     found = []
     for at, value, end in _values(text, "{"):
-        if json.dumps(value, sort_keys=True) == wanted:
+        if json.dumps(value, sort_keys=True) == expected:
             found.append((at, end, ARGUMENTS, text[at:end]))
     for at, value, end in _values(text, '"'):
-        inner, behind = next(((inner, behind) for _, inner, behind in _values(value, "{", 1)), (None, 0))
-        if value.startswith("{") and behind == len(value) and json.dumps(inner, sort_keys=True) == wanted:
+        inner, after = next(((inner, after) for _, inner, after in _values(value, "{", 1)), (None, 0))
+        if value.startswith("{") and after == len(value) and json.dumps(inner, sort_keys=True) == expected:
             found.append((at, end, ARGUMENTS_STRING, value))
     if not found:
         for style in (JsonStyle(python=True), JsonStyle(sort_keys=True, python=True)):
@@ -303,12 +353,18 @@ def _place_of(text: str, arguments: Mapping[str, Any]) -> tuple[int, int, str, J
                 found.append((at, at + len(as_python), ARGUMENTS, as_python))
     if len(found) != 1:
         raise ValueError("the arguments are not in the object" if not found else "the arguments are in it twice")
-    begin, end, place, spelt = found[0]
-    return begin, end, place, JsonStyle.of(spelt, dict(arguments))
+    begin, end, place, written = found[0]
+    return begin, end, place, JsonStyle.of(written, dict(arguments))
 
 
 def _values(text: str, opening: str, most: int = 1000) -> Iterator[tuple[int, Any, int]]:
-    """The JSON values in a text that begin with this sign: where, which, and where they end."""
+    """Yield the JSON values in a text that start with a character, each between its start and its end offset.
+
+    Args:
+        text: The text.
+        opening: The first character of the values.
+        most: The maximum number of occurrences of the character to try.
+    """
     decoder, at = json.JSONDecoder(), -1
     for _ in range(most):
         at = text.find(opening, at + 1)
@@ -321,12 +377,12 @@ def _values(text: str, opening: str, most: int = 1000) -> Iterator[tuple[int, An
         yield at, value, end
 
 
-def _word_place(text: str, word: str, what: str, arguments: tuple[int, int]) -> tuple[int, int]:
-    """Where a word stands as a string, outside of the arguments."""
-    spelt = {json.dumps(word, ensure_ascii=ascii) for ascii in (False, True)} | {f"'{word}'"}
+def _find_word(text: str, word: str, what: str, arguments: tuple[int, int]) -> tuple[int, int]:
+    """Return where a word begins and ends as a string outside of the arguments. Raises `ValueError`."""
+    forms = {json.dumps(word, ensure_ascii=ascii) for ascii in (False, True)} | {f"'{word}'"}
     found = []
-    for one in spelt:
-        found += [(match.start(), match.end()) for match in re.finditer(re.escape(one), text)]
+    for form in forms:
+        found += [(match.start(), match.end()) for match in re.finditer(re.escape(form), text)]
     outside = [(begin, end) for begin, end in found if end <= arguments[0] or begin >= arguments[1]]
     if len(outside) != 1:
         where = "is not in the object" if not outside else "is in it twice"

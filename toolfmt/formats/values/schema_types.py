@@ -1,8 +1,9 @@
-"""What a tool's JSON Schema says about the type of a parameter, and what a raw text means under it.
+"""Get the types of a parameter from a tool's JSON Schema, and convert raw text to a value of these types.
 
-Types come from the schema only. A text for a string parameter is that text, whatever it looks like; a text for any
-other is read as JSON, else in the notation of Python source, else it is a string after all: arguments are typed by the
-schema, not judged by it. Without a schema a text is a JSON literal if it is one.
+Only the schema decides the type. For a string parameter, the text is the value, whatever it looks like. For any other
+type, the text is parsed as JSON or as a Python literal. Text that is neither becomes a string, because the schema types
+arguments but does not validate them. Without a schema, text is parsed as JSON if it is valid JSON without whitespace
+around it, and is a string otherwise.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from toolfmt.formats.scanner.scanner import Malformed
 from toolfmt.formats.values.value_reader import LITERAL, whole_value
 
 Types: TypeAlias = frozenset[str] | None
-"""JSON Schema type names; None where nothing is known."""
+"""JSON Schema type names. None if the types are unknown."""
 
 STRING = frozenset({"string"})
 _MOST_DIGITS = 4300
-"""An integer of more digits is refused by Python's `json.loads`, and so by who reads the arguments."""
+"""Maximum number of digits that Python's `json.loads` accepts in an integer. Clients parse the arguments with it."""
 _LONG_INTEGERS = re.compile(rf'"(?:[^"\\]|\\.)*+"|((?<![\w.])[0-9]{{{_MOST_DIGITS + 1},}}(?![0-9.eE]))')
 _LEADING_ZEROS = re.compile(r"(-?)0+([0-9]+(?:\.[0-9]+)?)")
 _BOOLEANS = ("true", "false")
 _MOST_PARTS = 500
 _INDEX = re.compile(r"[0-9]{1,9}")
-"""Of a list, in a reference: more digits are none that Python would make a number of at any length."""
+"""An index of a list in a reference. The number of digits is limited, because Python does not convert any length."""
 _DEEPEST = 50
-"""Of unions and references in each other; a schema that goes deeper says nothing."""
-# What people write who think in Python (the vLLM and SGLang parsers know the same list).
+"""Maximum nesting of unions and references. A part that is nested deeper has no known types."""
+# Python names of types, which many schemas contain. The parsers of vLLM and SGLang accept the same names.
 TYPE_ALIASES = {
     "int": "integer", "long": "integer", "float": "number", "double": "number",
     "str": "string", "text": "string", "enum": "string", "bool": "boolean", "list": "array", "tuple": "array",
@@ -40,9 +41,12 @@ _ALONE = {name: frozenset({name}) for name in _KNOWN}
 
 
 def parameter_types(schema: Mapping[str, Any], parameter: str, *path: str) -> Types:
-    """The types that the schema of a tool's parameters allows for one of them, or for a part of it.
+    """Return the types that a schema allows for a parameter, or for a part of its value.
 
-    `path` are the keys that lead to the part, an empty one for the items of a list.
+    Args:
+        schema: The schema of a tool's parameters.
+        parameter: The name of the parameter.
+        path: The keys that lead to the part. An empty key leads to the items of a list.
     """
     properties = schema.get("properties")
     if not isinstance(properties, (dict, Mapping)) or parameter not in properties:
@@ -52,14 +56,14 @@ def parameter_types(schema: Mapping[str, Any], parameter: str, *path: str) -> Ty
         plain = _ALONE.get(found["type"])
         if plain is not None:
             return plain
-    reading = _Reading(schema)
+    resolver = _TypeResolver(schema)
     for key in path:
-        found = reading.member(found, key)
-    return reading.types(found)
+        found = resolver.member(found, key)
+    return resolver.types(found)
 
 
-class _Reading:
-    """The types in one schema, which is not trusted: no reference is followed in a circle, no part without end."""
+class _TypeResolver:
+    """Finds the types in one untrusted schema. Depth and number of parts are limited, and circular references end."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -72,11 +76,13 @@ class _Reading:
         return types | {"null"} if types is not None and schema.get("nullable") is True else types
 
     def member(self, schema: Any, key: str) -> Any:
-        """The schema of a part: of the member with this key, or of the items of a list; None where there is none."""
+        """Return the schema of the member with this key, or of the items of a list for an empty key. None if there is
+        none.
+        """
         return self._part(schema, lambda schema: self._member(schema, key))
 
     def _part(self, schema: Any, look: Callable[[Mapping[str, Any]], Any]) -> Any:
-        """What `look` finds in a part of the schema; None where that is none, or there have been too many."""
+        """Return what `look` returns for a part of the schema. None if it is not an object or a limit is reached."""
         self._left -= 1
         if not isinstance(schema, Mapping) or self._left < 0 or self._deep == _DEEPEST:
             return None
@@ -93,7 +99,7 @@ class _Reading:
         if isinstance(rest, Mapping):
             return rest
         if isinstance(schema.get("$ref"), str):
-            return self._following_once(schema["$ref"], lambda found: self.member(found, key))
+            return self._follow_once(schema["$ref"], lambda found: self.member(found, key))
         parts = [part for union in ("anyOf", "oneOf", "allOf") for part in _list(schema.get(union))]
         return next((found for part in parts if (found := self.member(part, key)) is not None), None)
 
@@ -114,27 +120,27 @@ class _Reading:
             known = [types for part in schema["allOf"] if (types := self.types(part)) is not None]
             return frozenset[str].intersection(*known) or None if known else None
         if isinstance(schema.get("$ref"), str):
-            return self._referred(schema["$ref"])
+            return self._types_of_reference(schema["$ref"])
         return frozenset({"object"}) if "properties" in schema else frozenset({"array"}) if "items" in schema else None
 
-    def _referred(self, reference: str) -> Types:
-        """The types of what a reference within the schema points to; one that leads outside is not followed."""
-        types: Types = self._following_once(reference, self.types)
+    def _types_of_reference(self, reference: str) -> Types:
+        """Return the types of the target of a reference. References to other documents are not followed."""
+        types: Types = self._follow_once(reference, self.types)
         return types
 
-    def _following_once(self, reference: str, look: Callable[[Any], Any]) -> Any:
-        """What `look` finds where a reference points to; None where that is outside, or being looked at already."""
+    def _follow_once(self, reference: str, look: Callable[[Any], Any]) -> Any:
+        """Return what `look` returns for the target of a reference. None if the reference is already being followed."""
         if reference in self._following:
             return None
         self._following.add(reference)
-        seen = look(referred(self._root, reference))
+        found = look(resolve_reference(self._root, reference))
         self._following.discard(reference)
-        return seen
+        return found
 
 
-def referred(root: Mapping[str, Any], reference: str) -> Any:
-    """What a reference within a schema points to; None where that is outside of it, or nothing."""
-    from urllib.parse import unquote  # only here: it brings in modules that cost as much as an engine
+def resolve_reference(root: Mapping[str, Any], reference: str) -> Any:
+    """Return the target of a reference in a schema. None if it does not exist or is in another document."""
+    from urllib.parse import unquote  # imported here, because it loads modules that take as long as an engine
 
     found: Any = root if reference == "#" or reference.startswith("#/") else None
     for part in unquote(reference).split("/")[1:]:
@@ -160,7 +166,7 @@ def _union(parts: Iterable[Types]) -> Types:
 
 
 def type_of(value: Any) -> str:
-    """The JSON Schema type of a JSON value, `number` for every number."""
+    """Return the JSON Schema type of a JSON value, `number` for every number."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "boolean"
     kinds: list[tuple[type, str]] = [(str, "string"), (dict, "object"), (list, "array")]
@@ -171,12 +177,12 @@ _FIRST = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "bool
 
 
 def json_type(text: str) -> str:
-    """The type of a JSON text, by its first character."""
+    """Return the type of JSON text, by its first character."""
     return _FIRST.get(text.lstrip()[:1], "number")
 
 
 def may_be_literal(types: Types, first: str) -> bool:
-    """Whether a raw text with this first character can be something other than a string under these types."""
+    """Return whether raw text with this first character can be a value other than a string, given these types."""
     if types is None:
         return first in _FIRST or first == "-" or (first.isascii() and first.isdigit())
     digits = "-0123456789"
@@ -185,9 +191,16 @@ def may_be_literal(types: Types, first: str) -> bool:
 
 
 def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: None) -> str | None:
-    """The JSON text that a raw text stands for if it is anything but a string; None where it is one.
+    """Return the value of raw text as JSON. None if the text itself is the value, a string.
 
-    What is read generously is noted. Raises `Malformed` for integers that Python's own JSON reader refuses.
+    Args:
+        text: The raw text.
+        types: The types that the schema allows.
+        note: Called with the name of every tolerance.
+
+    Raises:
+        Malformed: The text contains an integer that Python's `json` module rejects. Or it is not a value of these
+            types, and only its start or only its end is that of a list or object.
     """
     if types is None:
         return _json_literal(text)
@@ -195,13 +208,13 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
         return None
 
     if "string" in types:
-        whole = None if _holds_long_integers(text) else whole_value(text, LITERAL)
+        whole = None if _has_long_integers(text) else whole_value(text, LITERAL)
         if whole is None or not _allowed(whole[0], types - STRING):
             return None
         for name in whole[1]:
             note(name)
         return whole[0]
-    found = _read_as(text, types, note)
+    found = _parse_as(text, types, note)
     if found is None or found[0] == '"':
         text = text.strip()
         if text and (text[0] in "[{") != (text[-1] in "]}"):
@@ -211,17 +224,16 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
 
 
 def raw_text(value: Any, types: Types) -> str:
-    """A value as it stands between tags."""
+    """Return a value as raw text between tags, of which `typed` with the same types is the inverse."""
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     return json.dumps(value, ensure_ascii=False) if types is None and typed(value, None) is not None else value
 
 
-def _read_as(text: str, types: frozenset[str], note: Callable[[str], object] = lambda name: None) -> str | None:
-    """The JSON text that a raw text stands for where no string is wanted."""
-
+def _parse_as(text: str, types: frozenset[str], note: Callable[[str], object] = lambda name: None) -> str | None:
+    """Return raw text as JSON, for types without `string`. None if it is not a JSON value or a Python literal."""
     text = text.strip()
-    if _holds_long_integers(text):
+    if _has_long_integers(text):
         raise Malformed("invalid_arguments", f"a number of at most {_MOST_DIGITS} digits")
     if types & {"integer", "number"} and (zeros := _LEADING_ZEROS.fullmatch(text)):
         note("leading_zeros")
@@ -233,23 +245,23 @@ def _read_as(text: str, types: frozenset[str], note: Callable[[str], object] = l
     whole = whole_value(text, LITERAL)
     if whole is None:
         return None
-    found, noted = whole
+    found, tolerances = whole
     if found[0] == '"':
-        meant = _read_as(json.loads(found), types)
-        if meant is not None and _allowed(meant, types):
+        unquoted = _parse_as(json.loads(found), types)
+        if unquoted is not None and _allowed(unquoted, types):
             note("quoted_value")
-            return meant
-    for name in noted:
+            return unquoted
+    for name in tolerances:
         note(name)
     return found
 
 
-def _holds_long_integers(text: str) -> bool:
+def _has_long_integers(text: str) -> bool:
     return len(text) > _MOST_DIGITS and any(found[1] for found in _LONG_INTEGERS.finditer(text))
 
 
 def _allowed(text: str, types: frozenset[str]) -> bool:
-    """Whether a JSON text is of one of the types."""
+    """Return whether JSON text is of one of the types."""
     kind = json_type(text)
     return kind in types or (kind == "number" and "integer" in types and not set(text) & set(".eE"))
 
@@ -261,7 +273,7 @@ def _json_literal(text: str) -> str | None:
         return None
     if text != text.strip():
         return None
-    if _holds_long_integers(text):
+    if _has_long_integers(text):
         raise Malformed("invalid_arguments", f"a number of at most {_MOST_DIGITS} digits")
     return text
 

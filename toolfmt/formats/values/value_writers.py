@@ -1,7 +1,7 @@
 """How families write values: parameters of the engines, as data that can be compared, hashed and pickled.
 
-A writer of single values (`CallExpression.written`) makes the text of a JSON value, quotes and all. A writer of texts
-(`Tagged.write_value`) makes what stands between two tags, and is told the types that the tool's schema allows.
+A `ValueWriter` (`CallExpression.written`) returns a JSON value as text, including quotes. A `TextWriter`
+(`Tagged.write_value`) returns the text between two tags, and also gets the types that the tool's schema allows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from toolfmt.formats.values.schema_types import STRING, Types, raw_text
 
 _PLAIN_KEY = re.compile(r"[\w .$@/+-]+")
-"""A key that needs no marks around it, if no blank is at either end."""
+"""A key that needs no markers around it, unless it starts or ends with whitespace."""
 
 
 class ValueWriter(Protocol):
@@ -25,7 +25,7 @@ class ValueWriter(Protocol):
 
 
 class TextWriter(Protocol):
-    """Writes what stands between two tags, by the types that the schema allows."""
+    """Writes the text between two tags, given the types that the schema allows."""
 
     def __call__(self, value: Any, types: Types) -> str: ...
 
@@ -35,7 +35,7 @@ class TextWriter(Protocol):
 
 @dataclass(frozen=True)
 class JsonValues:
-    """JSON, as `json.dumps` and the templates' `tojson` write it."""
+    """Writes JSON, as `json.dumps` and the `tojson` filter of templates do."""
 
     def __call__(self, value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
@@ -43,8 +43,9 @@ class JsonValues:
 
 @dataclass(frozen=True)
 class QuotedJsonValues:
-    """Every value in JSON's quotes, as attributes want it: a string as JSON writes it, any other as a string that holds
-    its JSON."""
+    """Writes every value as a JSON string, for attributes. A value that is not a string becomes a string that contains
+    its JSON.
+    """
 
     def __call__(self, value: Any) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -53,7 +54,7 @@ class QuotedJsonValues:
 
 @dataclass(frozen=True)
 class PythonValues:
-    """Python's notation, its strings in double quotes."""
+    """Writes Python literals with strings in double quotes."""
 
     def __call__(self, value: Any) -> str:
         return _as_python(value, _double_quoted)
@@ -61,7 +62,7 @@ class PythonValues:
 
 @dataclass(frozen=True)
 class ReprValues:
-    """As Python's `repr` writes values: strings in single quotes, but where they hold one and no double quote."""
+    """Writes values as Python's `repr`: strings are in single quotes, unless they contain one and no double quote."""
 
     def __call__(self, value: Any) -> str:
         return repr(value)
@@ -69,8 +70,10 @@ class ReprValues:
 
 @dataclass(frozen=True)
 class PythonBesideJson:
-    """Python's notation with strings in single quotes, but an object that is the whole value as JSON: as the LFM2.5
-    templates write them."""
+    """Writes Python literals with strings in single quotes, but an object that is the whole value as JSON.
+
+    The LFM2.5 templates do this.
+    """
 
     def __call__(self, value: Any) -> str:
         return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else _as_python(value, _single_quoted)
@@ -78,11 +81,16 @@ class PythonBesideJson:
 
 @dataclass(frozen=True)
 class MarkedValues:
-    """Gemma's notation: strings verbatim between two of `mark`, lists and objects around them, keys in alphabetical
-    order.
+    """Writes Gemma's syntax: strings verbatim between two markers, and the keys of objects in alphabetical order.
 
-    `null` is how null is written. The keys of an inner object stand `bare`, or are `marked` where they hold a sign that
-    none without marks has.
+    Attributes:
+        mark: The marker before and after a string.
+        null: How null is written.
+        keys: How the keys of inner objects are written: always `bare`, or `marked`, which puts markers around a key
+            with a character that a bare key cannot have.
+
+    Raises:
+        ValueError: An attribute is invalid.
     """
 
     mark: str
@@ -111,7 +119,7 @@ class MarkedValues:
 
 
 def _as_python(value: Any, string: Callable[[str], str]) -> str:
-    """A value in Python's notation; `string` quotes."""
+    """Return a value as a Python literal. `string` quotes strings."""
     if isinstance(value, str):
         return string(value)
     if isinstance(value, list):
@@ -136,7 +144,7 @@ def _single_quoted(text: str) -> str:
 
 @dataclass(frozen=True)
 class TextByType:
-    """A string as it is, any other value as JSON; without a schema a string that looks like JSON in quotes."""
+    """Writes a string as it is, any other value as JSON. Without a schema, a string that is valid JSON is quoted."""
 
     def __call__(self, value: Any, types: Types) -> str:
         return raw_text(value, types)
@@ -144,7 +152,7 @@ class TextByType:
 
 @dataclass(frozen=True)
 class TextBesideType:
-    """A string as it is, any other value as JSON: of families whose tags tell whether the text is the string."""
+    """Writes a string as it is, any other value as JSON. For families whose tags declare if the text is a string."""
 
     def __call__(self, value: Any, types: Types) -> str:
         return raw_text(value, STRING)
@@ -152,15 +160,18 @@ class TextBesideType:
 
 @dataclass(frozen=True)
 class TextInMarks:
-    """As `TextByType`, but a string that holds `<`, `&` or a line end, or would be taken for JSON without a schema,
-    stands between `opener` and `closer` (CDATA), which are the engine's `cdata` too."""
+    """Like `TextByType`, but puts some strings between `opener` and `closer` (CDATA).
+
+    These are strings that contain `<`, `&` or a newline, and strings that would be parsed as JSON without a schema. The
+    two markers must also be the engine's `cdata`.
+    """
 
     opener: str
     closer: str
 
     def __call__(self, value: Any, types: Types) -> str:
         raw = raw_text(value, types)
-        if isinstance(value, str) and (raw != value or any(sign in value for sign in "<&\n")):
+        if isinstance(value, str) and (raw != value or any(character in value for character in "<&\n")):
             return self.opener + value + self.closer
         return raw
 

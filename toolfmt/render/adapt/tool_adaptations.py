@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats.prompting.tool_lines import parameter_lines, tool_lines
-from toolfmt.formats.values.schema_types import referred
+from toolfmt.formats.values.schema_types import resolve_reference
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.render.request.messages import Message
 from toolfmt.render.verify.tool_parts import Render, ToolPart, lost_parts, tool_parts
@@ -228,7 +228,7 @@ def _refs_inlined(root: Mapping[str, Any]) -> Any:
         reference = schema.get("$ref") if isinstance(schema, Mapping) else None
         if count > _MOST_SCHEMAS or not isinstance(reference, str):
             return _each_schema(schema, inlined) if count <= _MOST_SCHEMAS else schema
-        target = referred(root, reference)
+        target = resolve_reference(root, reference)
         if not isinstance(target, Mapping) or reference in _reached(root, target):
             return _each_schema(schema, inlined)
         return inlined(_both({key: value for key, value in schema.items() if key != "$ref"}, target))
@@ -248,7 +248,7 @@ def _reached(root: Mapping[str, Any], schema: Any) -> set[str]:
         for reference in _references(waiting.pop()):
             if reference not in found:
                 found.add(reference)
-                waiting.append(referred(root, reference))
+                waiting.append(resolve_reference(root, reference))
     return found
 
 

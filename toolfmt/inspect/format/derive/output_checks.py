@@ -112,7 +112,7 @@ def check_markers(renders: Renders, shape: TurnShape, format: ToolCallFormat) ->
             raise NotDerivable(f"a call would start with {shown(opener.strip())}, which ordinary responses contain")
         if _WORDS.fullmatch(opener):
             raise NotDerivable(f"a call would start with plain words: {shown(opener.strip())}")
-    if any(ID[:-1] in mark for mark in (*format.markers.in_answers, *own_markers(format))):
+    if any(ID[:-1] in mark for mark in (*format.markers.output_literals, *own_markers(format))):
         raise NotDerivable("the id of a call would be one of its markers")
 
 
