@@ -29,7 +29,7 @@ settings.load_profile("toolfmt")
 
 MARKERS = (
     "outside: needs the folder of templates and cases that the founders keep",
-    "sample(n): the default run takes n cases; none of a test that takes seconds",
+    "sample(n): the default run takes n cases; none of a test that takes seconds; on a case, 1 always takes it",
 )
 
 

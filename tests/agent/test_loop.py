@@ -30,7 +30,7 @@ from toolfmt.render.prompt import Prompt
 MODELS = Path(__file__).parents[2] / "corpus" / "models"
 USER = {"role": "user", "content": "Weather?"}
 CITY = '{"city": "Oslo"}'
-AGAIN = "The tools are: get_weather. Write the call again, whole, or answer without it."
+AGAIN = "The tools are: get_weather. Write the complete call again, or answer without it."
 
 
 class Weather:
@@ -132,7 +132,7 @@ def test_a_rejection_is_reported_and_the_call_can_be_repeated(weather: Weather) 
     outcome = run(scripted(wrong, calls("Oslo"), Message("It rains.")), [USER], weather.registry)
     assert outcome.messages[1:3] == [
         {"role": "assistant", "content": "Let me see. " + raw},
-        user(f"Call of get_weather rejected: the output ended before the call was complete. {AGAIN}"),
+        user(f"Call to get_weather rejected: the output ended before the call was complete. {AGAIN}"),
     ]
     assert (outcome.ended, weather.cities) == ("answered", ["Oslo"])
     assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
@@ -146,7 +146,7 @@ def test_several_rejections_are_reported_in_one_message_after_the_results(weathe
     assert outcome.messages[1]["content"] == "<x><x><y>"
     assert [message["role"] for message in outcome.messages] == ["user", "assistant", "tool", "user", "assistant"]
     assert outcome.messages[3]["content"].splitlines() == [
-        f"Call of get_weather rejected: it is malformed. {AGAIN}",
+        f"Call to get_weather rejected: it is malformed. {AGAIN}",
         f"Tool call rejected: the tool is not declared. {AGAIN}",
     ]
     assert len(outcome.executions) == 4
@@ -409,7 +409,7 @@ def test_an_invalid_call_from_a_server_is_not_executed(
     assert weather.cities == []
     assert serving.requests[1]["messages"][1:] == [
         {"role": "assistant", "content": "Let me see. " + arguments},
-        user(f"Call of get_weather rejected: {why}. {AGAIN}"),
+        user(f"Call to get_weather rejected: {why}. {AGAIN}"),
     ]
     assert outcome.ended == "answered"
 
@@ -692,7 +692,7 @@ def test_a_call_that_no_conversation_can_hold_is_reported_and_the_run_continues(
     assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
     assert outcome.messages[1:3] == [
         {"role": "assistant", "content": "Well. " + (arguments if raw is None else written)},
-        user(f"Call of get_weather rejected: the arguments are invalid: {why}. {AGAIN}"),
+        user(f"Call to get_weather rejected: the arguments are invalid: {why}. {AGAIN}"),
     ]
 
 

@@ -664,7 +664,7 @@ def test_what_ends_a_program_passes(end: type[BaseException]) -> None:
     [
         (
             Rejected(0, "incomplete_output", (0, 9), '{"city": ', "get_weather", '{"city": '),
-            "Call of get_weather rejected: the output ended before the call was complete.",
+            "Call to get_weather rejected: the output ended before the call was complete.",
         ),
         (
             Rejected(0, "malformed_syntax", (0, 9), "raw", message="Tool call rejected: expected ':'."),
@@ -674,12 +674,17 @@ def test_what_ends_a_program_passes(end: type[BaseException]) -> None:
             Rejected(0, "undeclared_tool", (0, 9), "raw"),
             "Tool call rejected: the tool is not declared.",
         ),
+        (
+            Rejected(0, "undeclared_tool", (0, 9), "raw", message="Tool call rejected: no f; available tools: g."),
+            "Tool call rejected: no f; available tools: g.",
+        ),
     ],
 )
 def test_a_rejected_call_is_never_executed(rejected: Rejected, message: str) -> None:
     called: list[str] = []
     registry = ToolRegistry([(WEATHER, lambda city: called.append(city))])
-    content = f"{message} The tools are: get_weather. Write the call again, whole, or answer without it."
+    tools = "" if "available tools" in message else "The tools are: get_weather. "
+    content = f"{message} {tools}Write the complete call again, or answer without it."
     assert registry.dispatch(rejected) == {"role": "user", "content": content}
     assert registry.execute(rejected).outcome == "rejected"
     assert called == []

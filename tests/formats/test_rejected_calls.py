@@ -52,40 +52,40 @@ CASES = {
         "json",
         JSON + '{"city": "Oslo", "days" ^3}}</tool_call>',
         "':' after the key \"days\"",
-        "Call of get_weather rejected: expected ':' after the key \"days\", but found '3}}</tool_call>' "
+        "Call to get_weather rejected: expected ':' after the key \"days\", but found '3}}</tool_call>' "
         "(character 72 of the call).",
     ),
     "json after content": (
         "json",
         "So. " + JSON + '{"city": "Oslo", "days" ^3}}</tool_call>',
         "':' after the key \"days\"",
-        "Call of get_weather rejected: expected ':' after the key \"days\", but found '3}}</tool_call>' "
+        "Call to get_weather rejected: expected ':' after the key \"days\", but found '3}}</tool_call>' "
         "(character 72 of the call).",
     ),
     "arguments that are a list": (
         "json",
         JSON + "^[1]}</tool_call>",
         "an object with the arguments",
-        "Call of get_weather rejected: the arguments are invalid; expected an object with the arguments, "
+        "Call to get_weather rejected: the arguments are invalid; expected an object with the arguments, "
         "but found '[1]}</tool_call>' (character 48 of the call).",
     ),
     "an unfinished list": (
         "json",
         JSON + '{"city": ["Oslo"^}}</tool_call>',
         "',' or ']'",
-        "Call of get_weather rejected: expected ',' or ']', but found '}}</tool_call>' (character 64 of the call).",
+        "Call to get_weather rejected: expected ',' or ']', but found '}}</tool_call>' (character 64 of the call).",
     ),
     "a missing value": (
         "json",
         JSON + '{"city": ^}}</tool_call>',
         "a value",
-        "Call of get_weather rejected: expected a value, but found '}}</tool_call>' (character 57 of the call).",
+        "Call to get_weather rejected: expected a value, but found '}}</tool_call>' (character 57 of the call).",
     ),
     "a word that is no value": (
         "json",
         JSON + '{"days": ^tree}}</tool_call>',
         "a value",
-        "Call of get_weather rejected: expected a value, but found 'tree}}</tool_call>' (character 57 of the call).",
+        "Call to get_weather rejected: expected a value, but found 'tree}}</tool_call>' (character 57 of the call).",
     ),
     "a malformed call of an undeclared tool, which is read ahead": (
         "json",
@@ -93,6 +93,13 @@ CASES = {
         "':' after the key \"side\"",
         "Tool call rejected: expected ':' after the key \"side\", but found '3}}</tool_call>' "
         "(character 54 of the call).",
+    ),
+    "arguments that are a string": (
+        "json",
+        JSON + '^"Oslo"}</tool_call>',
+        "an object with the arguments",
+        "Call to get_weather rejected: the arguments are invalid; expected an object with the arguments, but found "
+        "'\"Oslo\"}</tool_call>' (character 48 of the call).",
     ),
     "an empty name": (
         "json",
@@ -112,34 +119,34 @@ CASES = {
         "json",
         '<tool_call>{"name": ^"open_door", "arguments": {"side": "left"}}</tool_call>',
         "the name of a declared tool",
-        'Tool call rejected: there is no tool named "open_door"; the tools are get_weather.',
+        'Tool call rejected: there is no tool named "open_door"; available tools: get_weather.',
     ),
     "incomplete": (
         "json",
         "Hm. " + JSON + '{"city": "Os^',
         "the end of the string",
-        "Call of get_weather rejected: the output ended before the call was complete; expected the end of the string "
+        "Call to get_weather rejected: the output ended before the call was complete; expected the end of the string "
         "(character 60 of the call).",
     ),
     "incomplete after a value": (
         "json",
         JSON + '{"days": [3^',
         "',' or ']'",
-        "Call of get_weather rejected: the output ended before the call was complete; expected ',' or ']' "
+        "Call to get_weather rejected: the output ended before the call was complete; expected ',' or ']' "
         "(character 59 of the call).",
     ),
     "tagged": (
         "xml_function",
         "<tool_call>\n<function=get_weather>\n^for Oslo\n</function>\n</tool_call>",
         "'<parameter=', '</function>' or '</tool_call>'",
-        "Call of get_weather rejected: expected '<parameter=', '</function>' or '</tool_call>', but found "
-        "'for Oslo\\n</function>…' (character 35 of the call).",
+        "Call to get_weather rejected: expected '<parameter=', '</function>' or '</tool_call>', but found "
+        "'for Oslo\\n</function…' (character 35 of the call).",
     ),
     "tagged, text after a value": (
         "xml_function",
         "<tool_call><function=get_weather><parameter=city>Oslo</parameter>^garbage</function></tool_call>",
         "'<parameter=', '</function>', '</tool_call>' or '<function='",
-        "Call of get_weather rejected: expected '<parameter=', '</function>', '</tool_call>' or '<function=', but "
+        "Call to get_weather rejected: expected '<parameter=', '</function>', '</tool_call>' or '<function=', but "
         "found "
         "'garbage</function></…' (character 65 of the call).",
     ),
@@ -147,54 +154,75 @@ CASES = {
         "glm4",
         "<tool_call>get_weather\n<arg_key>city</arg_key>\n^</tool_call>",
         "'<arg_value>'",
-        "Call of get_weather rejected: expected '<arg_value>', but found '</tool_call>' (character 47 of the call).",
+        "Call to get_weather rejected: expected '<arg_value>', but found '</tool_call>' (character 47 of the call).",
     ),
     "tagged, incomplete": (
         "glm4",
         "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Os^",
         "the end marker </arg_value>",
-        "Call of get_weather rejected: the output ended before the call was complete; "
+        "Call to get_weather rejected: the output ended before the call was complete; "
         "expected the end marker </arg_value> (character 60 of the call).",
+    ),
+    "tagged, a key whose tag does not end": (
+        "minicpm5",
+        '<function name="get_weather"><param name="city"Oslo^</param><param name="days">3</param></function>',
+        '\'>\' after the key "city\\"Oslo"',
+        "Call to get_weather rejected: expected '>' after the key \"city\\\"Oslo\", but found '</param><param name=…' "
+        "(character 51 of the call).",
+    ),
+    "tagged, an end marker in several layouts": (
+        "k2_horizon",
+        "<ifm|tool_calls>\n<ifm|tool_call>get_weather^",
+        "'<ifm|arg_key>', '</ifm|tool_call>\\n</ifm|tool_calls>' or '</ifm|tool_call>'",
+        "Tool call rejected: the output ended before the call was complete; expected '<ifm|arg_key>', "
+        "'</ifm|tool_call>\\n</ifm|tool_calls>' or '</ifm|tool_call>' (character 43 of the call).",
     ),
     "nested tags": (
         "minimax_m3",
         f'{M3}<tool_call>\n{M3}<invoke name="get_weather">^for Oslo{M3}</invoke>\n{M3}</tool_call>',
         "a tag or the end marker ]<]minimax[>[</invoke>",
-        "Call of get_weather rejected: expected a tag or the end marker ]<]minimax[>[</invoke>, but found "
+        "Call to get_weather rejected: expected a tag or the end marker ]<]minimax[>[</invoke>, but found "
         "'for Oslo]<]minimax[>…' (character 65 of the call).",
     ),
     "call expression": (
         "lfm2",
         '<|tool_call_start|>[get_weather(city="Oslo", days=^)]<|tool_call_end|>',
         "a value",
-        "Call of get_weather rejected: expected a value, but found ')]<|tool_call_end|>' (character 50 of the call).",
+        "Call to get_weather rejected: expected a value, but found ')]<|tool_call_end|>' (character 50 of the call).",
     ),
     "call expression, a key without a value": (
         "gemma",
         "<start_function_call>call:get_weather{city^}<end_function_call>",
         "':' or '=' after the key \"city\"",
-        "Call of get_weather rejected: expected ':' or '=' after the key \"city\", but found '}<end_function_call>' "
+        "Call to get_weather rejected: expected ':' or '=' after the key \"city\", but found '}<end_function_call>' "
         "(character 42 of the call).",
+    ),
+    "call expression, a marked string that is not at its end": (
+        "gemma",
+        "<start_function_call>call:get_weather{city:<escape>Oslo^<escape> days:3}<end_function_call>",
+        "',' or a closing bracket after the end marker <escape>",
+        "Call to get_weather rejected: expected ',' or a closing bracket after the end marker <escape>, but found "
+        "'<escape> days:3}<end…' (character 55 of the call).",
     ),
     "named json": (
         "mistral",
         '[TOOL_CALLS]get_weather[ARGS]{"city" ^"Oslo"}',
         "':' after the key \"city\"",
-        "Call of get_weather rejected: the arguments are invalid; expected ':' after the key \"city\" "
+        "Call to get_weather rejected: the arguments are invalid; expected ':' after the key \"city\" "
         "(character 37 of the call).",
     ),
     "channels": (
         "gpt_oss",
         "<|channel|>commentary to=functions.get_weather<|message|>^[3]<|call|>",
         "an object with the arguments",
-        "Call of get_weather rejected: the arguments are invalid; expected an object with the arguments, but found "
+        "Call to get_weather rejected: the arguments are invalid; expected an object with the arguments, but found "
         "'[3]<|call|>' (character 57 of the call).",
     ),
     "kimi": (
         "kimi_k2",
         f"{KIMI}^functions.open_door:0{KIMI_END}",
         "the name of a declared tool",
-        'Tool call rejected: there is no tool named "open_door"; the tools are get_weather.',
+        'Tool call rejected: there is no tool named "open_door"; available tools: get_weather.',
     ),
 }
 
@@ -210,6 +238,21 @@ def test_a_rejected_call_names_the_first_character_that_cannot_continue_it(
     assert (event.at, event.expected, event.message) == (at, expected, message)
 
 
+@pytest.mark.parametrize(
+    ("names", "tools"),
+    [
+        ([], "no tools are available"),
+        (["f"], "available tools: f"),
+        (["f", "g"], "available tools: f, g"),
+        ([f"f{number}" for number in range(12)], "available tools: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 2 more"),
+    ],
+)
+def test_the_message_about_an_undeclared_tool_lists_the_tools(names: list[str], tools: str) -> None:
+    text = '<tool_call>{"name": "open_door", "arguments": {}}</tool_call>'
+    (event,) = rejected("json", text, 4, tools=[{"name": name} for name in names])
+    assert event.message == f'Tool call rejected: there is no tool named "open_door"; {tools}.'
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_strict_parsing_names_the_leniency_that_it_does_not_apply(size: int) -> None:
     text = JSON + '{"city": "Oslo",}}</tool_call>'
@@ -217,7 +260,7 @@ def test_strict_parsing_names_the_leniency_that_it_does_not_apply(size: int) -> 
     assert (event.at, event.expected, event.message) == (
         text.index("}"),
         "no comma before the closing bracket",
-        "Call of get_weather rejected: a comma precedes a closing bracket; expected no comma before the closing "
+        "Call to get_weather rejected: a comma precedes a closing bracket; expected no comma before the closing "
         "bracket (character 64 of the call).",
     )
 
@@ -244,7 +287,8 @@ HOSTILE = "\x1b[2J\n\u202e'\"\\" + "k" * 10_000
     ],
 )
 def test_hostile_names_and_keys_do_not_make_a_message_long_or_unprintable(format: str, text: str) -> None:
-    tools = [WEATHER, *({"name": f"{'t' * 60}{number}"} for number in range(100))]
+    names = (f"{prefix}{'t' * 60}{number}" for number in range(50) for prefix in ("", "\U000e0041" * 50))
+    tools = [WEATHER, *({"name": name} for name in names)]
     events = [rejected(format, text, size, tools=tools) for size in SIZES]
     assert events[0] and events[1:] == events[:1] * 2
     for event in events[0]:

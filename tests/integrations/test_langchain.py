@@ -27,7 +27,7 @@ CALLS = [("get_weather", {"city": "Oslo"}), ("now", {})]
 THOUGHT = "<think>Hm.</think>"
 CUT = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Os'
 WHY = (
-    "Call of get_weather rejected: the output ended before the call was complete; expected the end of the string "
+    "Call to get_weather rejected: the output ended before the call was complete; expected the end of the string "
     "(character 61 of the call)."
 )
 TEXT = "Let me look."

@@ -358,7 +358,8 @@ def test_a_tool_parser_has_all_names_of_its_format_and_keeps_ids() -> None:
     cut = write("glm4", CALLS, tools=TOOLS)[11:-20]
     assert [call["name"] for call in glm.parse_tool_call(cut, TOOLS)] == ["get_weather"]
     why = (
-        'Tool call rejected: there is no tool named "other"; the tools are get_weather, write_file. The format is glm4.'
+        'Tool call rejected: there is no tool named "other"; available tools: get_weather, write_file. '
+        "The format is glm4."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
         glm.parse_tool_call(write("glm4", [("other", {"a": "b"})])[11:], TOOLS)

@@ -42,9 +42,9 @@ CLOSED_BEFORE = {"atem": "\n</atem:function_calls>"}
 CALL = '<tool_call>\n{"name": "f", "arguments": {"city": "Paris"}}\n</tool_call>'
 MALFORMED = '<tool_call>{"name": "f", "arguments": {"a": 1 @}}</tool_call>'
 INCOMPLETE = '<tool_call>{"name": "f", "arguments": {"city": "Os'
-MALFORMED_MESSAGE = "Call of f rejected: expected ',' or '}', but found '@}}</tool_call>' (character 46 of the call)."
+MALFORMED_MESSAGE = "Call to f rejected: expected ',' or '}', but found '@}}</tool_call>' (character 46 of the call)."
 INCOMPLETE_MESSAGE = (
-    "Call of f rejected: the output ended before the call was complete; expected the end of the string "
+    "Call to f rejected: the output ended before the call was complete; expected the end of the string "
     "(character 50 of the call)."
 )
 

@@ -133,7 +133,7 @@ def test_clients_end_up_with_the_events_where_arguments_are_streamed(client: str
             cut.calls = [("get_weather", {})]
         else:
             cut.broken = [("get_weather", '{"city": "O')]
-        with pytest.raises(Exception, match=r'Call of get_weather rejected: expected .* after the key "bad"'):
+        with pytest.raises(Exception, match=r'Call to get_weather rejected: expected .* after the key "bad"'):
             ask(streamed, "rejected", True)
     assert {name: ask(streamed, name, True) for name in names} == want
 
@@ -614,7 +614,7 @@ def test_a_rejected_call_can_be_an_error(path: str) -> None:
     with serving(models, rejected="error") as base:
         answer = httpx.post(base + path, json=body(path, tools=TOOLS))
     assert ERRORS[path](answer.json()).startswith(
-        "Call of get_weather rejected: expected ':' after the key \"bad\", but found ']}}"
+        "Call to get_weather rejected: expected ':' after the key \"bad\", but found ']}}"
     )
     assert answer.status_code == (200 if path == RESPONSES else 500)  # a response has its own status
     assert "Oslo" not in answer.text

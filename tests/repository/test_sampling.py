@@ -9,11 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from sampling import END_TO_END, chosen, most_of
+from sampling import END_TO_END, aspects, chosen, most_of
 
 from toolfmt.formats import FORMATS
+from toolfmt.testing import corpus
 from toolfmt.testing.corpus import TOPICS
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +68,12 @@ def test_a_sample_shows_each_kind_first_and_does_not_change_with_the_order() -> 
     assert set(taken[:8]) - {name for name in taken if name[0] == "c"} == set(chosen(fewer, 7))
 
 
+def test_a_case_of_the_corpus_shows_the_tolerances_of_its_engine() -> None:
+    case = next(case for case in corpus.cases("lfm2") if case.title == "a positional argument, then a named one")
+    shown = aspects(SimpleNamespace(id=case.id, indices={"case": 0}, params={"case": case}))
+    assert shown == ["lfm2/malformed", ("case", 0), ("CallExpression", "positional_arguments")]
+
+
 def test_few_cases_are_all_taken() -> None:
     assert [most_of(number, 2) for number in (1, 2, 17, 18, 6838)] == [1, 2, 2, 3, 429]
     assert [most_of(number, 1) for number in (1, 2, 16, 17)] == [1, 1, 1, 2]
@@ -79,7 +87,7 @@ def test_many(number):
     assert number < 24
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("number", range(24))
+@pytest.mark.parametrize("number", [*range(23), pytest.param(23, marks=pytest.mark.sample(1))])
 def test_sampled(number):
     assert number < 24
 
@@ -93,8 +101,8 @@ def test_slow():
 @pytest.mark.parametrize(
     ("options", "passed"),
     [
-        (["."], 3 + 2),
-        ([".", "-n", "1"], 3 + 2),
+        (["."], 3 + 3),
+        ([".", "-n", "1"], 3 + 3),
         ([".", "--all"], 24 + 24 + 1),
         ([".", "-n", "1", "--all"], 24 + 24 + 1),
         (["test_here.py"], 24 + 24 + 1),
@@ -111,4 +119,4 @@ def test_a_run_takes_a_sample_or_everything(tmp_path: Path, options: list[str], 
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=1200
     )
     assert re.findall(r"(\d+) passed", done.stdout.splitlines()[-1]) == [str(passed)]
-    assert ("--all runs every case" in done.stdout) == (passed == 5)
+    assert ("--all runs every case" in done.stdout) == (passed == 6)

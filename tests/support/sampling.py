@@ -3,7 +3,8 @@
 A test with many cases has one case in `ONE_IN` of those beyond the first few. A hash of the case's own name decides, so
 that the choice depends on no other case, no order and no machine. Cases that show something new come first: a kind of
 case (the part before the first colon of its name, such as format and topic of a case of the corpus), a value of one of
-several parameters, the engine of a format.
+several parameters, the engine of a format, a tolerance of an engine. A case that is marked with `sample(1)` is always
+taken.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import pytest  # noqa: TC002 - a test's type, as in every file here
 
 from toolfmt.formats import FORMATS, ToolCallFormat
+from toolfmt.testing.corpus import Case
 
 TESTS = Path(__file__).parents[1]
 FEW, ONE_IN = 2, 16
@@ -47,14 +49,18 @@ END_TO_END = {
 
 def sample(function: pytest.Function, cases: Sequence[Any]) -> list[Any]:
     """Return the cases (pytest's `CallSpec2`) that the default run takes, in order."""
-    cases = [case for case in cases if not any(mark.name == "sample" and mark.args == (0,) for mark in case.marks)]
+    cases = [case for case in cases if not _is_marked(case, 0)]
     marker = function.get_closest_marker("sample")
     few = FEW_OF_MODELS if package_of(function.path) in _OF_MODELS else FEW
     most = marker.args[0] if marker else most_of(len(cases), few)
     if len(cases) <= most:
         return cases
     names = set(chosen({f"{function.nodeid}[{case.id}]": aspects(case) for case in cases}, most))
-    return [case for case in cases if f"{function.nodeid}[{case.id}]" in names]
+    return [case for case in cases if f"{function.nodeid}[{case.id}]" in names or _is_marked(case, 1)]
+
+
+def _is_marked(case: Any, number: int) -> bool:
+    return any(mark.name == "sample" and mark.args == (number,) for mark in case.marks)
 
 
 def package_of(file: Path) -> str:
@@ -79,8 +85,15 @@ def chosen(cases: Mapping[str, Sequence[Hashable]], most: int) -> list[str]:
 
 
 def aspects(case: Any) -> list[Hashable]:
-    """Return what a case shows: its kind, the values of its parameters, the engines of the formats among them."""
-    return [case.id.partition(":")[0], *case.indices.items(), *filter(None, map(_engine, case.params.values()))]
+    """Return what a case shows: its kind, the values of its parameters, the engines and tolerances among them."""
+    values = case.params.values()
+    tolerances = (tolerance for value in values if isinstance(value, Case) for tolerance in _tolerances(value))
+    return [case.id.partition(":")[0], *case.indices.items(), *filter(None, map(_engine, values)), *tolerances]
+
+
+def _tolerances(case: Case) -> list[Hashable]:
+    """Return the tolerances of the calls of a case of the corpus, each with the engine of its format."""
+    return [(_engines().get(case.format), tolerance) for call in case.calls for tolerance in call.tolerated or ()]
 
 
 def _engine(value: object) -> str | None:

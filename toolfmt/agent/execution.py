@@ -61,7 +61,9 @@ def raised(name: str, error: BaseException) -> str:
 def rejection(rejected: Rejected, known: Iterable[str]) -> str:
     """Return the message of a rejected call, with the names of the tools."""
     message = rejected.message or rejection_message(rejected.reason, name=rejected.name or "")
-    return f"{message} {_listed(known)} Write the call again, whole, or answer without it."
+    if not rejected.message or rejected.reason != "undeclared_tool":  # that message lists the tools
+        message += f" {_listed(known)}"
+    return f"{message} Write the complete call again, or answer without it."
 
 
 def _listed(known: Iterable[str]) -> str:

@@ -20,11 +20,14 @@ _MAX_LITERALS = 4
 
 
 def shown(text: str, quote: str = "'", limit: int = _MAX_SHOWN) -> str:
-    """Return text in quotes, cut to `limit` characters, with escapes for what is not printable."""
-    plain = (
-        ("\\" if c in ("\\", quote) else "") + c if c.isprintable() else ascii(c)[1:-1] for c in islice(text, limit)
-    )
-    return quote + "".join(plain) + ("…" if len(text) > limit else "") + quote
+    """Return text in quotes, with escapes for what is not printable, cut to `limit` characters with the escapes."""
+    plain = ""
+    for c in text:
+        piece = ("\\" if c in ("\\", quote) else "") + c if c.isprintable() else ascii(c)[1:-1]
+        if len(plain) + len(piece) > limit:
+            return quote + plain + "…" + quote
+        plain += piece
+    return quote + plain + quote
 
 
 def named(text: str) -> str:
@@ -33,13 +36,16 @@ def named(text: str) -> str:
 
 
 def one_of(literals: Iterable[str]) -> str:
-    """Return a phrase for a choice between literals: `'}' or ','`."""
-    phrases = list(dict.fromkeys(map(shown, islice(literals, 2 * _MAX_LITERALS))))[:_MAX_LITERALS]
+    """Return a phrase for a choice between literals: `'}' or ','`. Of those that differ in whitespace, the first."""
+    distinct: dict[str, str] = {}
+    for literal in islice(literals, 2 * _MAX_LITERALS):
+        distinct.setdefault("".join(literal.split()), shown(literal))
+    phrases = list(dict.fromkeys(distinct.values()))[:_MAX_LITERALS]
     return " or ".join([", ".join(phrases[:-1]), phrases[-1]]) if len(phrases) > 1 else "".join(phrases)
 
 
 def end_marker(*markers: str) -> str:
-    """Return a phrase for the end marker that is the first of these which is not empty."""
+    """Return a phrase for the first of these end markers that is not empty."""
     marker = next((marker.strip() for marker in markers if marker.strip()), "")
     return f"the end marker {shown(marker, '')}" if marker else "the end of the call"
 
@@ -66,7 +72,7 @@ def rejection_message(
         name: The tool that is called, empty if it is not known.
         declared: The names of the declared tools, to list them if the called tool is undeclared.
     """
-    call = f"Call of {shown(name, '')}" if name else "Tool call"
+    call = f"Call to {shown(name, '')}" if name else "Tool call"
     if reason == "undeclared_tool":
         unknown = f"there is no tool named {named(name)}" if name else "the tool is not declared"
         return f"Tool call rejected: {unknown}{'' if declared is None else _tools(declared)}."
@@ -87,7 +93,7 @@ _PROBLEMS: dict[RejectionReason, str] = {
 
 def _tools(declared: Collection[str]) -> str:
     if not declared:
-        return "; no tool is declared"
+        return "; no tools are available"
     names = ", ".join(shown(name, "") for name in islice(declared, _MAX_TOOLS))
     more = len(declared) - _MAX_TOOLS
-    return f"; the tools are {names}" + (f" and {more} more" if more > 0 else "")
+    return f"; available tools: {names}" + (f" and {more} more" if more > 0 else "")

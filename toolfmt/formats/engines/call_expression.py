@@ -148,7 +148,7 @@ class CallExpression(Frame):
             if not calls.committed:
                 read = yield from self._stands(scan, calls)
                 if read is None:
-                    raise Malformed(expected="a call that stands alone")
+                    raise Malformed(expected=_ALONE)
                 if read:
                     scan.skip(read)
                     return

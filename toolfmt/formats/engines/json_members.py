@@ -185,7 +185,7 @@ def check_word(calls: CallBuilder, word: str, at: int, *, framed: bool = True) -
     if LONE_SURROGATE.search(word):
         if framed:
             calls.commit()
-        raise Malformed(expected="text without half of a character", at=at)
+        raise Malformed(expected="text without an unpaired surrogate", at=at)
 
 
 # --- a call
@@ -508,6 +508,7 @@ def _read_arguments(scan: Scan, calls: CallBuilder, call: _Call, notation: Notat
 def _read_string_of_arguments(scan: Scan, calls: CallBuilder, notation: Notation | None) -> Reading[str]:
     """Arguments written as a JSON string that holds an object, in the `notation` of the family where it writes so."""
     begin = scan.position
+    expected = "a string that contains a JSON object" if notation else "an object with the arguments"
     scan.skip()
     yield from scan.skip_spaces()
     holds = (yield from scan.need("'{'")) in "{\\\"'"
@@ -516,7 +517,6 @@ def _read_string_of_arguments(scan: Scan, calls: CallBuilder, notation: Notation
         try:
             yield from look_ahead(scan, lambda view: read_string(view, Buffered(view, calls.dry_run(view)), JSON))
         except LookaheadExceeded:
-            expected = "a string that contains a JSON object"
             raise Malformed(
                 "invalid_arguments", expected, begin
             ) from None  # prose, whose end may be the end of the answer
@@ -525,7 +525,7 @@ def _read_string_of_arguments(scan: Scan, calls: CallBuilder, notation: Notation
     text = yield from read_string(scan, calls, JSON)
     whole = whole_value(text.strip(), notation or JSON)
     if whole is None or not whole[0].startswith("{"):
-        calls.mark_rejected("invalid_arguments", "a string that contains a JSON object", begin)
+        calls.mark_rejected("invalid_arguments", expected, begin)
         return "{}"
     for noted in whole[1] if notation else ():
         calls.record_tolerance(noted)

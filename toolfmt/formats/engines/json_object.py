@@ -262,7 +262,7 @@ class JsonObject(Frame):
         except Malformed:
             sound = trial.committed and trial.first is not None and calls.is_known(trial.first) is not False
         if not sound:
-            raise Malformed(expected="a call that nothing follows on its line")
+            raise Malformed(expected="the end of the line after the call")
         calls.commit()
 
     def _unframed(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:

@@ -341,8 +341,9 @@ class Tagged(Frame):
         wanted = literals(*filter(None, (self.key_closer, *self.tags.ends, none)))
         header, closed = yield from scan.within(wanted, closer=self.key_closer)
         if closed != self.key_closer or "<" in header:
-            scan.rewind(scan.position - len(closed))
-            raise Malformed(expected=f"{shown(self.key_closer)} after the key {named(header)}")
+            key = header.partition("<")[0]
+            scan.rewind(scan.position - len(closed) - len(header) + len(key))
+            raise Malformed(expected=f"{shown(self.key_closer)} after the key {named(key)}")
         key, stated = self.key_header.read(header.strip())
         if self.type_tag and (yield from follows(scan, self.type_tag[0])):
             word, _ = yield from scan.within(literals(self.type_tag[1]))

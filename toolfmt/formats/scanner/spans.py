@@ -123,7 +123,8 @@ class Marked(Raw):
         tail = self._notes.before(text, begin).rpartition(self._mark)[2][-len(self._mark) :]
         if self.found not in self._closing or any(sign in tail for sign in self._mark if not sign.isalnum()):
             # It is a control token, or part of a mark precedes it, so the end of the value is not clear.
-            raise Malformed(expected=end_marker(self._mark))
+            after = "',' or a closing bracket after " if self.found == self._mark else ""
+            raise Malformed(expected=after + end_marker(self._mark))
         self._notes.record_tolerance(MISSING_CLOSER)
         return "", begin, True
 
