@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Engine, TypesOf
 from toolfmt.formats.engines.frame import Frame, follows, read_name
-from toolfmt.formats.engines.json_members import read_announced, read_arguments, read_behind
+from toolfmt.formats.engines.json_members import read_arguments, read_arguments_after_start, skip_surplus
 from toolfmt.formats.engines.json_object import read_fence
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
@@ -149,7 +149,7 @@ class Channels(Frame):
                     yield from read_arguments(scan, calls, name)
                 else:
                     calls.start(name)
-                    yield from read_announced(scan, calls)
+                    yield from read_arguments_after_start(scan, calls)
             except TooLong:
                 raise
             except Malformed as wrong:
@@ -157,7 +157,7 @@ class Channels(Frame):
                     calls.start(name)
                 raise Malformed("invalid_arguments", wrong.expected, wrong.at) from None
         calls.end()
-        yield from read_behind(scan, calls)
+        yield from skip_surplus(scan, calls)
         yield from follows(scan, "```")
 
     def _closes(self, scan: Scan) -> Reading[bool]:
