@@ -1,7 +1,7 @@
-"""Several engines under one name: families that write calls in one way or another behind the same markers.
+"""Several engines as one: for formats that write calls in more than one syntax after the same markers.
 
-The opener decides; where several engines share it, a JSON object or a list of objects goes to the JSON object engine
-and anything else to the first other. Calls are written by the first engine.
+The start marker selects the engine. If several engines share it, a JSON object or a list of objects goes to the JSON
+object engine, and anything else goes to the first other engine. The first engine writes the calls.
 """
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ from functools import cached_property
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.engines.foreign import Elsewhere
-from toolfmt.formats.engines.frame import follows
+from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Reading, Scan
 
-_CONTROL = 4
-"""An opener at least so long is a control token."""
-
 
 @dataclass(frozen=True, init=False)
 class Choice:
-    """Takes the engines, the one that writes first."""
+    """An engine that delegates to one of several engines; the first of them writes the calls."""
 
     engines: tuple[Engine, ...]
 
@@ -35,32 +32,32 @@ class Choice:
 
     @cached_property
     def openers(self) -> tuple[str, ...]:
-        return _each(engine.openers for engine in self.engines)
+        return _unique(engine.openers for engine in self.engines)
 
     @cached_property
     def unframed_openers(self) -> tuple[str, ...]:
-        return _each(engine.unframed_openers for engine in self.engines)
+        return _unique(engine.unframed_openers for engine in self.engines)
 
     @cached_property
     def start_only_openers(self) -> tuple[str, ...]:
-        return _each(engine.start_only_openers for engine in self.engines)
+        return _unique(engine.start_only_openers for engine in self.engines)
 
     @cached_property
     def closers(self) -> tuple[str, ...]:
-        return _each(engine.closers for engine in self.engines)
+        return _unique(engine.closers for engine in self.engines)
 
     @cached_property
     def inner(self) -> Inner:
         inner = [engine.inner for engine in self.engines]
         return Inner(
-            _each(one.openers for one in inner),
-            _each(one.closers for one in inner),
-            _each(one.skipped for one in inner),
+            _unique(one.openers for one in inner),
+            _unique(one.closers for one in inner),
+            _unique(one.skipped for one in inner),
         )
 
     @cached_property
     def residue(self) -> tuple[str, ...]:
-        return _each(engine.residue for engine in self.engines)
+        return _unique(engine.residue for engine in self.engines)
 
     @property
     def named(self) -> str:
@@ -74,16 +71,19 @@ class Choice:
         return self.engines[0].write(calls, types)
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        if len(opener) >= _CONTROL and (yield from follows(scan, opener)):
+        if len(opener) >= MIN_CONTROL_TOKEN and (yield from follows(scan, opener)):
             calls.record_tolerance("repeated_opener")
-        json, other = self._by_opener[opener or (yield from self._bare(scan))]
-        engine = json if json is other or (yield from _json_stands(scan)) else other
+        json, other = self._engines_by_opener[opener or (yield from self._unframed_opener(scan))]
+        engine = json if json is other or (yield from _json_follows(scan)) else other
         yield from engine.read(scan, calls, opener)
 
     @cached_property
-    def _by_opener(self) -> Mapping[str, tuple[Engine, Engine]]:
-        """By what calls begin with, the empty text for their name: the engine that reads JSON, and the other; the
-        first of those that there are stands for both where they do not differ in that."""
+    def _engines_by_opener(self) -> Mapping[str, tuple[Engine, Engine]]:
+        """By start marker, the engine for JSON and the engine for anything else.
+
+        The key is an empty string for a call that starts with its name. If all engines of a start marker parse JSON, or
+        none does, the first of them is both.
+        """
         engines_by_opener = {}
         for opening in (*self.openers, *self.unframed_openers, ""):
             named = not opening
@@ -95,30 +95,33 @@ class Choice:
                 )
             ]
             if engines:
-                of_json = [engine for engine in engines if _reads_json(engine)]
-                others = [engine for engine in engines if not _reads_json(engine)]
+                of_json = [engine for engine in engines if _parses_json(engine)]
+                others = [engine for engine in engines if not _parses_json(engine)]
                 engines_by_opener[opening] = (of_json or others)[0], (others or of_json)[0]
         return engines_by_opener
 
-    def _bare(self, scan: Scan) -> Reading[str]:
-        """What a call without its frame begins with, unread."""
+    def _unframed_opener(self, scan: Scan) -> Reading[str]:
+        """Return the one of `unframed_openers` that is here, without consuming it; an empty string if there is none."""
         here = scan.position
-        begins = yield from scan.literal(literals(*self.unframed_openers))
+        opener = yield from scan.literal(literals(*self.unframed_openers))
         scan.rewind(here)
-        return begins
+        return opener
 
 
-def _each(texts: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """Every text once, in the order in which they first come."""
-    return tuple(dict.fromkeys(text for some in texts for text in some))
+def _unique(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """Return the strings of all groups without duplicates, in order of first appearance."""
+    return tuple(dict.fromkeys(text for group in groups for text in group))
 
 
-def _reads_json(engine: Engine) -> bool:
+def _parses_json(engine: Engine) -> bool:
     return isinstance(engine.engine if isinstance(engine, Elsewhere) else engine, JsonObject)
 
 
-def _json_stands(scan: Scan) -> Reading[bool]:
-    """Whether a JSON object, a list of objects or a fence stands here behind blanks, unread."""
+def _json_follows(scan: Scan) -> Reading[bool]:
+    """Return whether a JSON object, a list of objects or a code fence follows after whitespace, without consuming it.
+
+    A fence counts because the JSON object engine accepts its object in a Markdown code fence.
+    """
     here = scan.position
     yield from scan.skip_spaces()
     first = yield from scan.peek()

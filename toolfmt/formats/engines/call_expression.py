@@ -1,7 +1,8 @@
 """The call expression engine: the call is written as code, `f(k='v', n=1)` or `call:f{k:<q>v<q>}`.
 
-Brackets, the sign between key and value and the notation of values are the format's. A string parameter takes a bare
-word or number as its text, and a quoted value of another type is read: the tool's schema decides, not the quotes.
+The format defines the brackets, the delimiter between key and value, and the syntax of values. The schema of the tool
+decides on the type of a value, not the quotes: an unquoted word or number is the text of a string parameter, and a
+quoted value of another type is accepted.
 """
 
 from __future__ import annotations
@@ -36,54 +37,66 @@ from toolfmt.formats.values.value_writers import ValueWriter
 from toolfmt.messages.rejections import end_marker, named, one_of, shown
 
 _FENCE = "```"
-_ALONE = "the end of the line after the call"
-_ESCAPED = "a string with escaped quotes"
+_END_OF_LINE = "the end of the line after the call"
+_ESCAPED_STRING = "a string with escaped quotes"
 _LANGUAGE = re.compile(r"[a-z_]*")
-_BLANKS = re.compile(r"[ \t]*")
+_SPACES = re.compile(r"[ \t]*")
 _QUOTES = literals("'", '"')
-_LOST_LEAD = re.compile(r"\w+(\W)")
-"""A lead of which the sign behind its word may be all that is left."""
+_LEAD_WITH_DELIMITER = re.compile(r"\w+(\W)")
+"""A lead such as `call:`. Models sometimes drop its word and write only the delimiter."""
 _OPERATORS = frozenset("=+*/%&|^@")
-_GOES_ON = frozenset("=+*/%&|^@.,;:?!~-`'\"\\([{}])>")
-"""What right behind a list shows that it is part of an expression, a link or a sentence; words do not: models that
-lost their control tokens go on right behind the bracket."""
+_CONTINUATIONS = frozenset("=+*/%&|^@.,;:?!~-`'\"\\([{}])>")
+"""Characters directly after a list that show that it is part of an expression, a link or a sentence. Letters do not
+show this: if the control tokens are lost, the text after the calls follows the bracket directly."""
 
 
-class _Ending(NamedTuple):
-    """How a frame ended: by its closer, and what stood around the calls."""
+class _FrameEnd(NamedTuple):
+    """How a frame ended."""
 
     closed: bool
+    """Whether it had its end marker."""
     enclosed: bool
+    """Whether the literals of `enclosing` were around the calls."""
     fenced: bool
+    """Whether a Markdown code fence was around the calls."""
 
 
-class _Frame(NamedTuple):
-    """What is known of the frame that is being read."""
+class _FrameState(NamedTuple):
+    """What has been parsed of the current frame."""
 
     end: str
-    """What closes the calls, where something has opened them."""
-    notes: Sequence[str]
-    """What is noted on each of its calls."""
-    declared: bool
-    """Whether only declared tools are called here."""
-    alone: bool
-    """Whether nothing stands around the calls at all."""
+    """The literal that closes the calls, if the one that opens them was there."""
+    tolerances: Sequence[str]
+    """The tolerances to record for each call."""
+    declared_only: bool
+    """Whether only calls of declared tools count."""
+    bare: bool
+    """Whether no marker and no bracket is around the calls."""
     opened: bool
-    """Whether the frame's opener stood there."""
+    """Whether the start marker was there."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallExpression(Frame):
-    """How a family writes a call as code.
+    """Calls written as code.
 
-    `lead` stands before a name, `brackets` around the arguments, `separator` between two of them, `key_lead` before a
-    key, `assign` between key and value, `pair_closer` behind every value: `(name (key "v") (n 1))`. Where the opening
-    bracket is a blank, what opens the call is the `lead` or the frame, and a call without arguments lacks it:
-    `(name :key "v")`, `<call name key="v"/>`. `enclosing` stands around the calls of one frame and `between` between
-    two of them; where `enclosing` is empty, each call has its own frame. `notation` tells how values are read,
-    `written` writes one.
+    Args:
+        notation: The syntax of values, for parsing.
+        written: Writes a value.
+        lead: The literal before the name.
+        brackets: The literals before and after the arguments. If the first is whitespace, the call starts with its
+            `lead` or with the frame, and a call without arguments lacks the whitespace: `(name :key "v")`,
+            `<call name key="v"/>`.
+        assign: The delimiter between key and value.
+        separator: The delimiter between two arguments.
+        key_lead: The literal before a key.
+        pair_closer: The literal after every value: `(name (key "v") (n 1))`.
+        between: The delimiter between two calls of a frame.
+        enclosing: The literals before and after all calls of a frame. Empty if each call has a frame of its own.
+        key_order: The order in which the templates of the format write the arguments.
 
-    Raises `ValueError`, which names the parameter, where signs cannot be told apart.
+    Raises:
+        ValueError: Two delimiters cannot be distinguished. The message names the parameter.
     """
 
     notation: Notation | BetweenMarks
@@ -97,35 +110,34 @@ class CallExpression(Frame):
     between: str = ", "
     enclosing: tuple[str, str] | tuple[()] = ()
     key_order: Literal["given", "alphabetical"] = "given"
-    """In which order the family's templates write the arguments."""
 
     def __post_init__(self) -> None:
         if self.key_order not in ("given", "alphabetical"):
             raise ValueError(f"key_order: must be 'given' or 'alphabetical', not {self.key_order!r:.80}")
         check_filled(self)
-        _ = self._signs
+        _ = self._delimiters
 
     @cached_property
-    def _signs(self) -> CallDelimiters:
+    def _delimiters(self) -> CallDelimiters:
         return call_delimiters(
             self.brackets, self.assign, self.separator, self.key_lead, self.pair_closer, self.notation, self.closer
         )
 
     @cached_property
-    def _enclosed(self) -> tuple[str, str]:
-        """What stands around the calls of one frame, without blanks."""
+    def _enclosing(self) -> tuple[str, str]:
+        """The literals around all calls of a frame, without whitespace."""
         begin, end = self.enclosing or ("", "")
         return begin.strip(), end.strip()
 
     @cached_property
     def _lead(self) -> str:
-        """What stands before a name; blanks before that are passed over."""
+        """The literal before a name. Whitespace before it is skipped."""
         return self.lead.lstrip()
 
     @cached_property
-    def _between_calls(self) -> tuple[str, ...]:
-        """The signs that are read between two calls."""
-        return tuple(dict.fromkeys(sign for sign in (self.between.strip(), ",", ";") if sign))
+    def _call_delimiters(self) -> tuple[str, ...]:
+        """The delimiters that are accepted between two calls."""
+        return tuple(dict.fromkeys(delimiter for delimiter in (self.between.strip(), ",", ";") if delimiter))
 
     # --- writing
 
@@ -138,7 +150,7 @@ class CallExpression(Frame):
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
         keys = arguments if self.key_order == "given" else sorted(arguments, key=str.lower)
         pairs = [self.key_lead + key + self.assign + self.written(arguments[key]) + self.pair_closer for key in keys]
-        opening = self.brackets[0] if pairs or self._signs.bracket else ""
+        opening = self.brackets[0] if pairs or self._delimiters.bracket else ""
         return self.lead + name + opening + self.separator.join(pairs) + self.brackets[1]
 
     # --- reading
@@ -146,23 +158,26 @@ class CallExpression(Frame):
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         if not opener:
             if not calls.committed:
-                read = yield from self._stands(scan, calls)
-                if read is None:
-                    raise Malformed(expected=_ALONE)
-                if read:
-                    scan.skip(read)
+                accepted = yield from self._look_ahead_unframed(scan, calls)
+                if accepted is None:
+                    raise Malformed(expected=_END_OF_LINE)
+                if accepted:
+                    scan.skip(accepted)
                     return
             calls.commit()
-        ending = yield from self._frame(scan, calls, opener)
+        ending = yield from self._read_frame(scan, calls, opener)
         if not opener:
             here = scan.position
-            yield from self._alone(scan, calls, ending)
+            yield from self._check_following(scan, calls, ending)
             scan.rewind(here)
         elif ending.closed and self.unframed_openers and self.enclosing:
-            yield from self._echo(scan, calls, opener)
+            yield from self._skip_repeated_frame(scan, calls, opener)
 
-    def _echo(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        """The text of the frame once more right behind it, closer and all: some models repeat it, and mean one call."""
+    def _skip_repeated_frame(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
+        """Consume the text of the frame, without its start marker, if it is repeated directly after the frame.
+
+        Some models write it twice, but intend a single call.
+        """
         if (yield from scan.peek()) not in self.unframed_openers:
             return
         calls.framed_until = scan.position
@@ -180,13 +195,13 @@ class CallExpression(Frame):
                 scan.skip(len(text))
                 calls.record_tolerance("repeated_call")
 
-    def _frame(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[_Ending]:
-        """The calls of one frame, what encloses them, and its closer. Tells how a frame without its opener ended."""
+    def _read_frame(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[_FrameEnd]:
+        """Parse a frame from after its start marker: the calls, the literals around them, and the end marker."""
         yield from scan.skip_spaces()
-        begin, end = self._enclosed
+        begin, end = self._enclosing
         here, fence = scan.position, ""
         if not opener and begin[:1] != "[":
-            enclosed = ""  # a fence that is no part of the notation, or lacks its frame, is an example
+            enclosed = ""  # without a start marker and without a list, calls in a code fence are an example
         elif begin.startswith(_FENCE):
             enclosed = yield from scan.literal(literals(begin, _FENCE))
         else:
@@ -200,22 +215,24 @@ class CallExpression(Frame):
         yield from scan.skip_spaces()
         calls.inside()
         objects = bool(opener and self.enclosing) and self.lead[:1] != "{" and (yield from scan.need("a call")) == "{"
-        notes = []
+        tolerances = []
         if not opener and self.opener:
-            notes.append("missing_opener")
+            tolerances.append("missing_opener")
         if fence:
-            notes.append("markdown_fence")
+            tolerances.append("markdown_fence")
         if begin and not enclosed:
-            notes.append("missing_brackets" if begin[0] == "[" else "missing_fence")
+            tolerances.append("missing_brackets" if begin[0] == "[" else "missing_fence")
         if enclosed != begin and enclosed:
-            notes.append("repaired_markers")  # a fence that tells no language
-        if objects:
+            tolerances.append("repaired_markers")  # a fence without its language
+        if objects:  # JSON objects with name and arguments, in place of expressions
             scan.rewind(here)
             yield from read_calls(scan, calls, Keys(separator=", "))
         else:
-            alone = not opener and not enclosed
-            declared = alone or (not opener and self.opener != "")
-            yield from self._calls(scan, calls, _Frame(end if enclosed else "", notes, declared, alone, bool(opener)))
+            # Without markers, the name of a declared tool is the only evidence that the text is a call.
+            bare = not opener and not enclosed
+            declared_only = bare or (not opener and self.opener != "")
+            frame = _FrameState(end if enclosed else "", tolerances, declared_only, bare, bool(opener))
+            yield from self._read_calls(scan, calls, frame)
         if fence and not (yield from follows(scan, _FENCE)):
             if not opener:
                 raise Malformed(expected=shown(_FENCE))
@@ -224,83 +241,98 @@ class CallExpression(Frame):
         closed = yield from close_frame(scan, calls, opener, *closers)
         if not closed and calls.has_tolerance(UNESCAPED):
             raise Malformed(expected=end_marker(*closers))
-        return _Ending(bool(closed and closers), bool(enclosed), bool(fence))
+        return _FrameEnd(bool(closed and closers), bool(enclosed), bool(fence))
 
-    def _stands(self, scan: Scan, calls: CallBuilder) -> Reading[int | None]:
-        """Whether calls without a frame stand here, unread: what follows them decides, if it comes soon. None where
-        none do; else how many characters of them have been read ahead, and taken over: all, or nothing.
+    def _look_ahead_unframed(self, scan: Scan, calls: CallBuilder) -> Reading[int | None]:
+        """Look ahead for calls without a start marker. Consume nothing.
 
-        Code, a link or a sentence may begin like a call. Where the text is long it is one as soon as that is known.
+        Source code, a link or a sentence may start like a call, so the text after the calls decides. The lookahead is
+        bounded, because the text is held back; longer text is a call if its tool may be declared and it has arguments,
+        or a complete call precedes.
+
+        Returns:
+            None if the text is not a call. 0 if it is a call that is still to be parsed, because it is malformed,
+            truncated or longer than the lookahead. Otherwise the length of the calls, which `calls` has accepted.
         """
         trials: list[Trial] = []
 
-        def tried(window: Scan) -> Reading[int | None]:
+        def read(window: Scan) -> Reading[int | None]:
             trials.append(Trial(window, calls))
-            return self._tried(window, trials[0], calls.framed_until == scan.position)
+            return self._read_trial(window, trials[0], calls.framed_until == scan.position)
 
         try:
-            read = yield from look_ahead(scan, tried)
+            length = yield from look_ahead(scan, read)
         except LookaheadExceeded:
             return 0 if trials[0].attempted or trials[0].among_calls else None
-        if read:
+        if length:
             calls.accept(trials[0])
-        return read
+        return length
 
-    def _tried(self, scan: Scan, trial: Trial, again: bool) -> Reading[int | None]:
-        """As `_stands`; `again` tells that a frame ended right before, whose text a model may repeat."""
+    def _read_trial(self, scan: Scan, trial: Trial, after_frame: bool) -> Reading[int | None]:
+        """Parse calls without a start marker and return what `_look_ahead_unframed` does.
+
+        With `after_frame`, a frame ended directly before. If calls with an end marker follow, they may be a repetition
+        of it, so they are not calls.
+        """
         begin = scan.position
         try:
-            ending = yield from self._frame(scan, trial, "")
-            if ending.closed and again:
+            ending = yield from self._read_frame(scan, trial, "")
+            if ending.closed and after_frame:
                 return None
-            read = scan.position - begin
-            yield from self._alone(scan, trial, ending)
+            length = scan.position - begin
+            yield from self._check_following(scan, trial, ending)
         except Malformed:
             return 0 if trial.attempted else None
         except Incomplete:
             return 0 if trial.attempted or (trial.ended > 0 and trial.known) else None
-        return read
+        return length
 
-    def _alone(self, scan: Scan, calls: CallBuilder, ending: _Ending) -> Reading[None]:
-        """Malformed where what follows a frame without its opener shows that it was something else."""
+    def _check_following(self, scan: Scan, calls: CallBuilder, ending: _FrameEnd) -> Reading[None]:
+        """Raise `Malformed` if the text after a frame without a start marker shows that it is not a call."""
         if ending.closed:
             return
-        blanks = yield from scan.word(_BLANKS)
+        spaces = yield from scan.word(_SPACES)
         following = yield from scan.peek()
         if following in ("", "\n", "\r"):
             yield from scan.spaces()
             if ending.fenced and (yield from scan.peek()) not in ("", _FENCE[0]):
-                raise Malformed(expected=_ALONE)  # an example, and its explanation
+                raise Malformed(expected=_END_OF_LINE)  # an example and its explanation
             if not ending.fenced and not ending.enclosed and (yield from scan.literal(literals(_FENCE))):
-                yield from scan.word(_BLANKS)
+                yield from scan.word(_SPACES)
                 if (yield from scan.peek()) in ("", "\r", "\n"):
-                    raise Malformed(expected=_ALONE)  # a line of a program, and its end
-        elif not ending.enclosed or (following in _OPERATORS if blanks else not calls.known or following in _GOES_ON):
-            raise Malformed(expected=_ALONE)
-        elif blanks and following.islower():
-            raise Malformed(expected=_ALONE)  # a sentence goes on, which names the call
-        elif not blanks:
+                    raise Malformed(expected=_END_OF_LINE)  # the last line of source code in a code fence
+        elif not ending.enclosed or (
+            following in _OPERATORS if spaces else not calls.known or following in _CONTINUATIONS
+        ):
+            raise Malformed(expected=_END_OF_LINE)
+        elif spaces and following.islower():
+            raise Malformed(expected=_END_OF_LINE)  # a sentence that mentions the call
+        elif not spaces:
             calls.record_tolerance("text_behind_closer")
 
-    def _stands_whole(self, scan: Scan, calls: CallBuilder, bracket: str) -> Reading[bool]:
-        """Whether the arguments of an undeclared tool reach their end, unread: its name alone makes no call."""
+    def _arguments_complete(self, scan: Scan, calls: CallBuilder, bracket: str) -> Reading[bool]:
+        """Return whether the arguments are complete and valid, without consuming them.
 
-        def tried(window: Scan) -> Reading[bool]:
+        For an undeclared tool, because its name is no evidence of a call. The lookahead is bounded, because the text is
+        held back.
+        """
+
+        def read(window: Scan) -> Reading[bool]:
             trial = Trial(window, calls)
             trial.start("")
             try:
-                yield from self._arguments(window, trial, bracket)
+                yield from self._read_arguments(window, trial, bracket)
             except (Malformed, Incomplete):
                 return False
             return True
 
         try:
-            return (yield from look_ahead(scan, tried))
+            return (yield from look_ahead(scan, read))
         except LookaheadExceeded:
             return False
 
-    def _calls(self, scan: Scan, calls: CallBuilder, frame: _Frame) -> Reading[None]:
-        """The calls of one frame, and what encloses them at the end, where it has been opened."""
+    def _read_calls(self, scan: Scan, calls: CallBuilder, frame: _FrameState) -> Reading[None]:
+        """Parse the calls of a frame, and the literal that closes them if the one that opens them was there."""
         end, separator = frame.end, ""
         while True:
             if separator and separator != self.between.strip():
@@ -308,50 +340,51 @@ class CallExpression(Frame):
             yield from self._read_call(scan, calls, frame)
             calls.end()
             if not self.enclosing:
-                begins = (yield from self._leads(scan)) if frame.alone else False
-                if not begins:
+                another = (yield from self._lead_follows(scan)) if frame.bare else False
+                if not another:
                     return
                 calls.begin_dependent(scan.position)
                 continue
             here = scan.position
-            separator = yield from follows(scan, *self._between_calls)
-            behind = scan.position
-            if not separator and not (yield from self._another(scan, calls, frame)):
+            separator = yield from follows(scan, *self._call_delimiters)
+            after = scan.position
+            if not separator and not (yield from self._undelimited_call_follows(scan, calls, frame)):
                 break
             spaces = yield from scan.spaces()
-            if not (yield from self._begins(scan, calls, frame)):
-                at_end = frame.alone and ("\n" in spaces or not (yield from scan.peek()))
+            if not (yield from self._call_follows(scan, calls, frame)):
+                at_end = frame.bare and ("\n" in spaces or not (yield from scan.peek()))
                 if at_end:
-                    scan.rewind(behind)
+                    scan.rewind(after)
                 else:
-                    behind = scan.position
+                    after = scan.position
                     at_end = bool((yield from follows(scan, *((end,) if end else self.closers))))
-                    scan.rewind(behind if at_end else here)
+                    scan.rewind(after if at_end else here)
                 if at_end:
                     calls.record_tolerance("trailing_comma")
                 break
             if calls.has_tolerance(UNESCAPED):
-                raise Malformed(expected=_ESCAPED)  # where its string ended was a guess; what follows may be part of it
+                # The end of the string is a guess, as a quote in it is not escaped. This may be part of the string.
+                raise Malformed(expected=_ESCAPED_STRING)
             if frame.opened:
                 calls.begin()
             else:
                 calls.begin_dependent(scan.position)
         if end and not (yield from follows(scan, end)):
             if calls.has_tolerance(UNESCAPED):
-                raise Malformed(expected=_ESCAPED)  # where the string ended was a guess, and it was wrong
+                raise Malformed(expected=_ESCAPED_STRING)  # the end of the string was a guess, and it was wrong
             if not frame.opened and not (yield from self._line_ends(scan)):
-                raise Malformed(expected=one_of((end, *self._between_calls)))
-            calls.record_tolerance("missing_closer")
+                raise Malformed(expected=one_of((end, *self._call_delimiters)))
+            calls.record_tolerance("missing_closer")  # every call is complete, and nothing else follows on the line
 
-    def _leads(self, scan: Scan) -> Reading[bool]:
-        """Whether another call stands right here, unread: its lead tells."""
+    def _lead_follows(self, scan: Scan) -> Reading[bool]:
+        """Return whether the lead of another call follows directly, without consuming it."""
         here = scan.position
         found = yield from scan.literal(literals(self._lead))
         scan.rewind(here)
         return bool(found)
 
     def _line_ends(self, scan: Scan) -> Reading[bool]:
-        """Whether the line ends here, or the answer, perhaps behind a comma; nothing is read."""
+        """Return whether the line ends here, or whether the output ends here or after a comma. Consume nothing."""
         here = scan.position
         comma = yield from follows(scan, ",")
         spaces = yield from scan.spaces()
@@ -359,93 +392,107 @@ class CallExpression(Frame):
         scan.rewind(here)
         return ends
 
-    def _begins(self, scan: Scan, calls: CallBuilder, frame: _Frame, bracket: bool = False) -> Reading[bool]:
-        """Whether a call's name stands here, unread; where tools must be declared, one of theirs with its bracket."""
+    def _call_follows(self, scan: Scan, calls: CallBuilder, frame: _FrameState, bracket: bool = False) -> Reading[bool]:
+        """Return whether a name follows, and with `bracket` also its bracket. Consume nothing.
+
+        If only declared tools count, the name must be declared, and its bracket must follow.
+        """
         here = scan.position
-        begins = not self._lead or bool((yield from scan.literal(literals(self._lead))))
+        found = not self._lead or bool((yield from scan.literal(literals(self._lead))))
         quote = (yield from scan.literal(_QUOTES)) if not self._lead else ""
-        name = (yield from read_name(scan, self._signs.name)) if begins else ""
-        begins = bool(name) and (not quote or bool((yield from scan.literal(literals(quote)))))
-        if begins and frame.declared:
-            begins = calls.is_known(name) is True
-        if begins and (frame.declared or bracket):
-            begins = yield from self._bracket_stands(scan)
+        name = (yield from read_name(scan, self._delimiters.name)) if found else ""
+        found = bool(name) and (not quote or bool((yield from scan.literal(literals(quote)))))
+        if found and frame.declared_only:
+            found = calls.is_known(name) is True
+        if found and (frame.declared_only or bracket):
+            found = yield from self._bracket_follows(scan)
         scan.rewind(here)
-        return begins
+        return found
 
-    def _bracket_stands(self, scan: Scan) -> Reading[bool]:
-        """Whether the family's own bracket follows a name; of one that is a blank nothing has to be there."""
-        if self._signs.space_before_bracket:
+    def _bracket_follows(self, scan: Scan) -> Reading[bool]:
+        """Consume the format's own bracket after a name and return whether it was there. A bracket that is whitespace
+        may be missing."""
+        if self._delimiters.space_before_bracket:
             yield from scan.skip_spaces()
-        if not self._signs.bracket:
+        if not self._delimiters.bracket:
             return True
-        return bool((yield from scan.literal(literals(self._signs.bracket))))
+        return bool((yield from scan.literal(literals(self._delimiters.bracket))))
 
-    def _another(self, scan: Scan, calls: CallBuilder, frame: _Frame) -> Reading[bool]:
-        """Whether another call stands behind blanks, without a sign before it: on the next line, or where the family
-        writes it."""
+    def _undelimited_call_follows(self, scan: Scan, calls: CallBuilder, frame: _FrameState) -> Reading[bool]:
+        """Return whether another call follows without a delimiter. Consume nothing.
+
+        It must be on the next line, or the format must have no delimiter other than whitespace.
+        """
         in_lines = "\n" in self.between or not frame.end
         if not in_lines and self.between.strip():
             return False
         here = scan.position
         spaces = yield from scan.spaces()
-        found = ("\n" in spaces or not self.between.strip()) and (yield from self._begins(scan, calls, frame, True))
+        may_follow = "\n" in spaces or not self.between.strip()
+        found = may_follow and (yield from self._call_follows(scan, calls, frame, bracket=True))
         scan.rewind(here)
         return found
 
-    def _read_call(self, scan: Scan, calls: CallBuilder, frame: _Frame) -> Reading[None]:
-        leads = (self._lead, lost[1]) if (lost := _LOST_LEAD.fullmatch(self._lead)) else (self._lead,)
+    def _read_call(self, scan: Scan, calls: CallBuilder, frame: _FrameState) -> Reading[None]:
+        """Parse one call: lead, name, bracket and arguments."""
+        parts = _LEAD_WITH_DELIMITER.fullmatch(self._lead)
+        leads = (self._lead, parts[1]) if parts else (self._lead,)
         lead = (yield from scan.literal(literals(*leads))) if self._lead else ""
         quote = (yield from scan.literal(_QUOTES)) if not self._lead else ""
         calls.name_at = scan.position
-        name = yield from read_name(scan, self._signs.name)
+        name = yield from read_name(scan, self._delimiters.name)
         if not name:
             yield from scan.need("the name of a tool")
             raise Malformed(expected="the name of a tool")
         if quote:
             yield from scan.expect(quote)
         known = calls.is_known(name)
-        if known is not True and (frame.declared or quote or lead != self._lead):
+        # A tolerance before the first argument needs a declared name as evidence that the text is a call.
+        if known is not True and (frame.declared_only or quote or lead != self._lead):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
-        if self._signs.space_before_bracket:
+        if self._delimiters.space_before_bracket:
             yield from scan.skip_spaces()
-        bracket = (yield from scan.expect(*self._signs.brackets)) if self._signs.bracket else ""
+        bracket = (yield from scan.expect(*self._delimiters.brackets)) if self._delimiters.bracket else ""
         if lead != self._lead:
             calls.record_tolerance("missing_prefix")
         if quote:
             calls.record_tolerance("quoted_name")
-        for note in frame.notes:
-            calls.record_tolerance(note)
-        if bracket != self._signs.bracket:
+        for tolerance in frame.tolerances:
+            calls.record_tolerance(tolerance)
+        if bracket != self._delimiters.bracket:
             calls.record_tolerance("other_notation")
-        if known is False and not calls.committed and not (yield from self._stands_whole(scan, calls, bracket)):
+        if known is False and not calls.committed and not (yield from self._arguments_complete(scan, calls, bracket)):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
         if known is not None or calls.committed:
             calls.start(name)
             name = ""
-        yield from self._arguments(scan, calls, bracket, name, frame)
+        yield from self._read_arguments(scan, calls, bracket, name, frame)
 
-    def _arguments(
-        self, scan: Scan, calls: CallBuilder, bracket: str, name: str = "", frame: _Frame | None = None
+    def _read_arguments(
+        self, scan: Scan, calls: CallBuilder, bracket: str, name: str = "", frame: _FrameState | None = None
     ) -> Reading[None]:
-        """The arguments behind their bracket. With a name the call starts only where they are seen to be some."""
-        signs = self._signs
-        closing = literals(signs.closes(bracket))
+        """Parse the arguments from after their bracket to after the closing bracket.
+
+        If `name` is not empty, start the call once its first key, its first value or the closing bracket shows that the
+        text is one.
+        """
+        delimiters = self._delimiters
+        closing = literals(delimiters.closes(bracket))
         if not name:
             calls.arguments("{")
         position, keys = 0, set[str]()
         while True:
             yield from scan.skip_spaces()
             closes = bool((yield from scan.literal(closing)))
-            if position and not closes and signs.separator:
-                yield from scan.expect(signs.separator, also=signs.closes(bracket))
+            if position and not closes and delimiters.separator:
+                yield from scan.expect(delimiters.separator, also=delimiters.closes(bracket))
                 yield from scan.skip_spaces()
                 closes = bool((yield from scan.literal(closing)))
                 if closes:
                     calls.record_tolerance("trailing_comma")
             here = scan.position
-            key = None if closes else (yield from self._key(scan, calls))
-            if frame is not None and frame.alone and key is not None and calls.declares(key) is False:
+            key = None if closes else (yield from self._read_key(scan, calls))
+            if frame is not None and frame.bare and key is not None and calls.declares(key) is False:
                 raise Malformed(expected="a declared parameter", at=here)
             if name:
                 calls.start(name)
@@ -454,60 +501,65 @@ class CallExpression(Frame):
             if closes:
                 break
             if key is None:
-                if signs.pair_closer:
-                    raise Malformed(
-                        expected=shown(signs.key_lead or signs.assign)
-                    )  # every value has its key in what closes behind it
-                if not position and (yield from self._object(scan, calls, closing)):
+                if delimiters.pair_closer:
+                    # A pair has its own brackets, and a value without a key is not a pair.
+                    raise Malformed(expected=shown(delimiters.key_lead or delimiters.assign))
+                if not position and (yield from self._read_positional_object(scan, calls, closing)):
                     return
                 if calls.declares("") is not None:
-                    calls.arguments("")  # a value for a tool that is known: this is meant as a call
+                    calls.arguments("")  # a value for a declared tool counts as an attempt to call it (`Trial.keyed`)
                 key = calls.positional(position)
                 calls.record_tolerance("positional_arguments")
             if key in keys:
                 calls.record_tolerance("duplicate_key")
             keys.add(key)
             calls.arguments(f"{', ' if position else ''}{quoted(key)}: ")
-            yield from self._value(scan, calls, calls.types(key))
-            if signs.pair_closer:
+            yield from self._read_value(scan, calls, calls.types(key))
+            if delimiters.pair_closer:
                 yield from scan.skip_spaces()
-                yield from scan.expect(signs.pair_closer)
+                yield from scan.expect(delimiters.pair_closer)
             position += 1
         if calls.has_tolerance(UNESCAPED) and not calls.accepts(keys):
-            raise Malformed(expected=_ESCAPED)  # where its string ended was a guess, and it swallowed an argument
+            # The end of the string was a guess, and the string contains one of the arguments.
+            raise Malformed(expected=_ESCAPED_STRING)
         calls.arguments("}")
 
-    def _key(self, scan: Scan, calls: CallBuilder) -> Reading[str | None]:
-        """The key and its sign, read; None where a value without a key stands, and nothing is read."""
-        here, signs = scan.position, self._signs
-        if signs.key_lead:
-            yield from scan.expect(signs.key_lead)
+    def _read_key(self, scan: Scan, calls: CallBuilder) -> Reading[str | None]:
+        """Consume a key and its delimiter and return the key. If a value without a key follows, consume nothing and
+        return None."""
+        here, delimiters = scan.position, self._delimiters
+        if delimiters.key_lead:
+            yield from scan.expect(delimiters.key_lead)
         if (yield from scan.need("an argument")) not in "{[(":
-            word = yield from scan.word(signs.notation.key)
-            key = word.strip() or (yield from read_string(scan, Buffered(scan, calls), signs.notation))
-            blanks = yield from scan.spaces()
-            assigned = (yield from scan.literal(literals(*signs.assigns))) if signs.assign else blanks
-            if assigned:
-                if signs.assign and assigned != signs.assign:
+            word = yield from scan.word(delimiters.notation.key)
+            key = word.strip() or (yield from read_string(scan, Buffered(scan, calls), delimiters.notation))
+            spaces = yield from scan.spaces()
+            delimiter = (yield from scan.literal(literals(*delimiters.assigns))) if delimiters.assign else spaces
+            if delimiter:
+                if delimiters.assign and delimiter != delimiters.assign:
                     calls.record_tolerance("other_notation")
-                if assigned == "=" and (yield from scan.peek()) == "=":
+                if delimiter == "=" and (yield from scan.peek()) == "=":
                     raise Malformed(expected="a value")  # a comparison
                 return key
             yield from scan.need("the rest of the argument")
-            if word and not self._signs.notation.stands_alone(word.strip()):
-                raise Malformed(expected=f"{one_of(signs.assigns)} after the key {named(key)}")
+            if word and not self._delimiters.notation.stands_alone(word.strip()):
+                raise Malformed(expected=f"{one_of(delimiters.assigns)} after the key {named(key)}")
         scan.rewind(here)
         return None
 
-    def _object(self, scan: Scan, calls: CallBuilder, closing: Literals) -> Reading[bool]:
-        """A single object in place of the arguments, read if its keys are parameters of the tool; else nothing is."""
+    def _read_positional_object(self, scan: Scan, calls: CallBuilder, closing: Literals) -> Reading[bool]:
+        """Parse a single object in place of the arguments, and the closing bracket. Return whether there is one.
+
+        Its keys must be parameters of the tool. If they are not, the object is the value of the first parameter, and
+        nothing is consumed.
+        """
         if (yield from scan.need("an argument")) != "{":
             return False
         here = scan.position
-        gathered = Buffered(scan)
+        buffer = Buffered(scan)
         try:
-            yield from read_value(scan, gathered, self._signs.notation)
-            keys = list(json.loads(gathered.text))
+            yield from read_value(scan, buffer, self._delimiters.notation)
+            keys = list(json.loads(buffer.text))
         except (Malformed, ValueError):
             keys = []
         yield from scan.skip_spaces()
@@ -515,34 +567,39 @@ class CallExpression(Frame):
         scan.rewind(here)
         if not found:
             return False
-        gathered = Buffered(scan, calls)
-        yield from read_value(scan, gathered, self._signs.notation)
+        buffer = Buffered(scan, calls)
+        yield from read_value(scan, buffer, self._delimiters.notation)
         calls.record_tolerance("positional_object")
-        calls.arguments(gathered.text.strip()[1:])
+        calls.arguments(buffer.text.strip()[1:])
         yield from scan.skip_spaces()
         yield from scan.literal(closing)
         return True
 
-    def _value(self, scan: Scan, calls: CallBuilder, types: Types) -> Reading[None]:
+    def _read_value(self, scan: Scan, calls: CallBuilder, types: Types) -> Reading[None]:
+        """Parse a value and emit it as JSON.
+
+        `types` are the types that the tool's schema allows for it; None if it specifies none. They decide whether
+        quoted text is a string, and whether an unquoted word is one.
+        """
         yield from scan.skip_spaces()
         first = yield from scan.need("a value")
-        if self._signs.notation.quoted and first in self._signs.notation.openers.first:
-            yield from self._quoted(scan, calls, types)
+        if self._delimiters.notation.quoted and first in self._delimiters.notation.openers.first:
+            yield from self._read_quoted_value(scan, calls, types)
             return
-        quoted = first in self._signs.notation.openers.first
+        quoted = first in self._delimiters.notation.openers.first
         if types is None or first in "[(" or (quoted and types & STRING):
-            yield from read_value(scan, calls, self._signs.notation)
+            yield from read_value(scan, calls, self._delimiters.notation)
         elif first == "{":
-            if not ("array" in types and "object" not in types and (yield from self._set(scan, calls))):
-                yield from read_value(scan, calls, self._signs.notation)
+            if not ("array" in types and "object" not in types and (yield from self._read_set(scan, calls))):
+                yield from read_value(scan, calls, self._delimiters.notation)
         elif quoted:
-            text = yield from read_string(scan, calls, self._signs.notation)
+            text = yield from read_string(scan, calls, self._delimiters.notation)
             value = typed(text, types)
             if value is not None:
                 calls.record_tolerance("quoted_value")
             calls.arguments(value or f'"{escaped(text)}"')
         elif types & STRING:
-            text = (yield from scan.take_while(self._signs.notation.text)).rstrip()
+            text = (yield from scan.take_while(self._delimiters.notation.text)).rstrip()
             yield from scan.need("a value")
             if not text:
                 raise Malformed(expected="a value")
@@ -552,34 +609,36 @@ class CallExpression(Frame):
             calls.arguments(value or f'"{escaped(text)}"')
         else:
             here = scan.position
-            word = yield from scan.take_while(self._signs.notation.word)
-            if word[:1].isalpha() and not self._signs.notation.stands_alone(word.strip()):
-                calls.mark_rejected(
-                    "invalid_arguments", f"a value of type {' or '.join(sorted(types))}", here
-                )  # a name where the schema wants a value that has none
+            word = yield from scan.take_while(self._delimiters.notation.word)
+            if word[:1].isalpha() and not self._delimiters.notation.stands_alone(word.strip()):
+                # A word that is not a literal, such as a variable, where the schema does not allow a string.
+                calls.mark_rejected("invalid_arguments", f"a value of type {' or '.join(sorted(types))}", here)
             scan.rewind(here)
-            yield from read_value(scan, calls, self._signs.notation)
+            yield from read_value(scan, calls, self._delimiters.notation)
 
-    def _quoted(self, scan: Scan, calls: CallBuilder, types: Types) -> Reading[None]:
-        """A value where every one stands in quotes: a string for certain is said while it arrives."""
-        notation = self._signs.notation
+    def _read_quoted_value(self, scan: Scan, calls: CallBuilder, types: Types) -> Reading[None]:
+        """Parse a value of a format that writes all values in quotes.
+
+        If the value can only be a string, it is emitted while it arrives. If not, its whole text decides on the type.
+        """
+        notation = self._delimiters.notation
         first = yield from first_of_string(scan, notation)
         if types is None or types & STRING:
-            certain = types == STRING or not (first == "\\" or may_be_literal(types, first))
+            is_string = types == STRING or not (first == "\\" or may_be_literal(types, first))
         else:
-            certain = False
-        if certain:
+            is_string = False
+        if is_string:
             yield from read_value(scan, calls, notation)
             return
         text = yield from read_string(scan, calls, notation)
         calls.arguments(typed(text, types, calls.record_tolerance) or quoted(text))
 
-    def _set(self, scan: Scan, calls: CallBuilder) -> Reading[bool]:
-        """A set of Python, read as a list; where an object stands nothing is read."""
+    def _read_set(self, scan: Scan, calls: CallBuilder) -> Reading[bool]:
+        """Parse a Python set and emit it as a list. Return False and consume nothing if an object follows instead."""
         here = scan.position
         scan.skip()
         try:
-            yield from read_value(scan, Buffered(scan), self._signs.notation)
+            yield from read_value(scan, Buffered(scan), self._delimiters.notation)
             yield from scan.skip_spaces()
             found = (yield from scan.need("',' or '}'")) in ",}"
         except Malformed:
@@ -588,11 +647,11 @@ class CallExpression(Frame):
         if not found:
             return False
         calls.record_tolerance("set")
-        sign = "["
+        delimiter = "["
         while True:
             scan.skip()
-            calls.arguments(sign)
-            yield from read_value(scan, calls, self._signs.notation)
+            calls.arguments(delimiter)
+            yield from read_value(scan, calls, self._delimiters.notation)
             yield from scan.skip_spaces()
             following = yield from scan.need("',' or '}'")
             if following == "}":
@@ -601,4 +660,4 @@ class CallExpression(Frame):
                 return True
             if following != ",":
                 raise Malformed(expected="',' or '}'")
-            sign = ", "
+            delimiter = ", "

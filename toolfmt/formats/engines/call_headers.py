@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from toolfmt.formats.engines.frame import NAME_SIGNS
+from toolfmt.formats.engines.frame import NAME_CHARACTERS
 from toolfmt.formats.values.call_id_template import check_id_form, format_call_id
 
-_NAMELIKE, _WORD, _NUMBER = re.compile(f"[{NAME_SIGNS}]*"), re.compile(rf"[\w$@][{NAME_SIGNS}]*"), re.compile("[0-9]+")
+_NAMELIKE, _NUMBER = re.compile(f"[{NAME_CHARACTERS}]*"), re.compile("[0-9]+")
+_WORD = re.compile(rf"[\w$@][{NAME_CHARACTERS}]*")
 
 
 class Identity(Protocol):

@@ -1,7 +1,7 @@
-"""The flag engine: a name and its arguments in a hash with arrows, the arguments as a command line has them.
+"""The flag engine: name and arguments in a hash with arrows, and the arguments as command-line flags.
 
-No family was taught this notation; some fall into it. What is read is noted as `other_notation`, also where the same
-marks hold a JSON object with the same keys.
+No model is trained on this syntax, but some write it by mistake. Every call is recorded as `other_notation`, also if
+the frame contains a JSON object with the same keys instead of the hash.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Flags(Frame):
     # --- writing
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        return "\n".join(f"{self.opener}\n{self._written(*call)}\n{self.closer}" for call in calls)
+        return "\n".join(f"{self.opener}\n{self._hash(*call)}\n{self.closer}" for call in calls)
 
-    def _written(self, name: str, arguments: Mapping[str, Any]) -> str:
+    def _hash(self, name: str, arguments: Mapping[str, Any]) -> str:
         flags = [f"  --{key} {json.dumps(value, ensure_ascii=False)}\n" for key, value in arguments.items()]
         lines = "".join(("\n", *flags)) if flags else ""
         return f"{{{self.name_key} => {quoted(name)}, {self.arguments_key} => {{{lines}}}}}"
@@ -73,7 +73,7 @@ class Flags(Frame):
         yield from close_frame(scan, calls, opener, *self.closers)
 
     def _member(self, scan: Scan, key: str) -> Reading[None]:
-        """A key of the hash and the arrow behind it."""
+        """Consume a key of the hash and the arrow after it."""
         yield from scan.skip_spaces()
         yield from scan.expect(key)
         yield from scan.skip_spaces()
@@ -81,6 +81,7 @@ class Flags(Frame):
         yield from scan.skip_spaces()
 
     def _arguments(self, scan: Scan, calls: CallBuilder, name: str) -> Reading[None]:
+        """Start the call and parse its arguments: flags in braces, or a JSON object."""
         begin = scan.position
         yield from scan.expect("{")
         calls.start(name)
@@ -103,7 +104,7 @@ class Flags(Frame):
         calls.arguments("}")
 
     def _flag(self, scan: Scan) -> Reading[str]:
-        """A key behind the sign of a flag; a colon or a sign of equality may part it from its value."""
+        """Consume `--` and a key, and return the key. A colon or an equals sign may separate it from its value."""
         yield from scan.expect("--")
         key = yield from scan.take_while(_FLAG, LONGEST_WORD)
         if not key:

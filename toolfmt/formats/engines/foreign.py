@@ -1,8 +1,7 @@
-"""Calls in a notation that is not the family's, read and noted.
+"""Calls in the syntax of another format: they are parsed, and recorded as a tolerance.
 
-Models fall back to what they have seen elsewhere: other tags, a JSON object in the frame. What such a call looks like
-is another engine's business. Where tools are given the name decides: only a declared one is called so. No writer uses
-such a notation.
+Models sometimes use a syntax from their training data instead of their own format's: other tags, or a JSON object in
+the frame. Another engine parses such a call. The format's writer never uses this syntax.
 """
 
 from __future__ import annotations
@@ -19,7 +18,14 @@ from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """The engine of the other notation, and the name under which its calls are noted."""
+    """Parse calls with the engine of another format and record a tolerance for each.
+
+    If tools are declared, only a call of a declared tool counts; other text in that syntax may be ordinary content.
+
+    Args:
+        engine: The engine of the other syntax.
+        note: The name of the tolerance that is recorded for each call.
+    """
 
     engine: Engine
     note: str = "other_notation"
@@ -60,9 +66,9 @@ class Elsewhere:
         return self.engine.write(calls, types)
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        if not calls.committed:  # else the frame has been told apart: this is another call of it
+        if not calls.committed:  # a later call of a frame that is already committed needs no check
             try:
-                name = yield from look_ahead(scan, lambda view: self._name(view, calls, opener))
+                name = yield from look_ahead(scan, lambda view: self._first_name(view, calls, opener))
             except LookaheadExceeded:
                 raise Malformed(expected="the name of a tool") from None
             if not name or calls.is_known(name) is False:
@@ -73,9 +79,9 @@ class Elsewhere:
         finally:
             calls.tolerate_each("")
 
-    def _name(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[str]:
-        """The name of the first call, read no further than that."""
-        naming = calls.dry_run(scan, "name")
+    def _first_name(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[str]:
+        """Parse up to the name of the first call and return it; an empty string if there is none."""
+        dry_run = calls.dry_run(scan, "name")
         with suppress(Committed):
-            yield from self.engine.read(scan, naming, opener)
-        return naming.first or ""
+            yield from self.engine.read(scan, dry_run, opener)
+        return dry_run.first or ""

@@ -1,4 +1,7 @@
-"""What the engines share about frames: their markers, the closer that may be missing, and names without quotes."""
+"""Code that the engines share: the markers of a frame, its end marker (which may be missing) and unquoted names.
+
+A frame is the text from the start marker to the end marker around one or more calls.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +15,33 @@ from toolfmt.formats.engines.engine import Inner, NameAtStart
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Reading, Scan
 
-_NAME_BEGINS = re.compile(r"[\w$@]")
-NAME_SIGNS = r"\w.:/$@+-"
-"""What a name without quotes is made of, as inside a class of characters."""
-_CONTROL = 4
-"""A closer at least so long is a marker, not a bracket or a fence."""
-NAME = re.compile(f"[{NAME_SIGNS}]*")
-"""What names without quotes are made of."""
-# Longer than what the OpenAI interface allows (letters, digits, _ and -), for the names that runtimes accept; no
-# punctuation or quotes, so that a marker mentioned in prose is not followed by a name.
+_NAME_START = re.compile(r"[\w$@]")
+NAME_CHARACTERS = r"\w.:/$@+-"
+"""The characters of an unquoted name, as the inside of a regular expression's character class."""
+# The OpenAI API allows only letters, digits, _ and -; runtimes accept more. Quotes and other punctuation are excluded,
+# so that a marker that ordinary text mentions is not followed by a name.
+NAME = re.compile(f"[{NAME_CHARACTERS}]*")
+"""An unquoted name."""
+MIN_CONTROL_TOKEN = 4
+"""The length from which a marker counts as a control token, which ordinary text does not contain. Shorter ones are
+brackets, code fences and punctuation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
     """The markers around calls.
 
-    The writer uses `opener` and `closer`, either of which may be empty; `also` and `also_closers` are other spellings
-    that are read. `unframed_openers` are what calls without a frame begin with, at the start of the answer or of a
-    line; `start_only_openers` open a frame only where the answer begins or a message of it;
-    `left` is what models write right behind a frame, and says nothing there;
-    `name_at_start` tells whether the answer may begin with a call's name; `named` is what stands behind a declared
-    tool's name where a call of it may stand alone, with nothing around it.
+    Args:
+        opener: The start marker. It may be empty.
+        closer: The end marker. It may be empty.
+        also: Variants of the start marker that the parser accepts and the writer never uses.
+        also_closers: Variants of the end marker that the parser accepts and the writer never uses.
+        unframed_openers: Strings with which a call without a frame starts, at the start of the output or of a line.
+        start_only_openers: Start markers that count only at the start of the output or of one of its messages.
+        left: Trailing markers that models write directly after a frame. The parser drops them.
+        name_at_start: Whether the output may start with the name of a call, and whether that is a tolerance.
+        named: The delimiter after a tool's name, if the name of a declared tool followed by it may start a call
+            without a frame. Empty if it may not.
     """
 
     opener: str = ""
@@ -46,7 +55,7 @@ class Frame:
     named: str = ""
 
     def __getstate__(self) -> dict[str, Any]:
-        """The parameters alone: what has been made of them is made again."""
+        """Return the parameters only; cached properties are computed again after unpickling."""
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     @property
@@ -59,9 +68,12 @@ class Frame:
 
     @property
     def residue(self) -> tuple[str, ...]:
-        """What may be left behind a frame, and is not for the user: its closer once more, and what the format says."""
-        again = (*self.closers, *self.inner.closers)
-        return (*self.left, *(closer for closer in again if len(closer) >= _CONTROL))
+        """The trailing markers that are dropped after a frame: those of `left`, and repeated end markers.
+
+        Short end markers are not among them: a bracket or a code fence after a call may belong to the content.
+        """
+        repeated = (*self.closers, *self.inner.closers)
+        return (*self.left, *(closer for closer in repeated if len(closer) >= MIN_CONTROL_TOKEN))
 
     @property
     def inner(self) -> Inner:
@@ -69,8 +81,12 @@ class Frame:
 
 
 def check_markers(openers: Mapping[str, str], closers: Mapping[str, str]) -> None:
-    """Raises `ValueError` for a marker before or behind an object that cannot be told from the object, by the name of
-    the parameter."""
+    """Raise `ValueError` for a marker next to an object that cannot be distinguished from the object.
+
+    Args:
+        openers: Markers before an object, by the name of their parameter. They must not start like an object or string.
+        closers: Markers after an object, by the name of their parameter. They must not start with a closing brace.
+    """
     for parameter, mark in openers.items():
         if mark.strip().startswith(("{", '"', "'")):
             raise ValueError(f"{parameter} is {mark!r:.80}, which may also start an object")
@@ -80,7 +96,8 @@ def check_markers(openers: Mapping[str, str], closers: Mapping[str, str]) -> Non
 
 
 def check_filled(engine: Frame, *parameters: str) -> None:
-    """Raises `ValueError`, which names the parameter, where a marker of the frame or of these parameters is empty."""
+    """Raise `ValueError`, naming the parameter, if one of the frame's lists of markers or of `parameters` contains an
+    empty string."""
     of_frames = ("also", "also_closers", "unframed_openers", "start_only_openers", "left")
     for parameter in (*of_frames, *parameters):
         if not all(getattr(engine, parameter)):
@@ -88,14 +105,20 @@ def check_filled(engine: Frame, *parameters: str) -> None:
 
 
 def read_name(scan: Scan, pattern: re.Pattern[str] = NAME) -> Reading[str]:
-    """The name of a tool, as it stands without quotes; empty where none does, malformed where it is too long."""
-    if not _NAME_BEGINS.match((yield from scan.peek())):
+    """Consume an unquoted tool name and return it, or an empty string if there is none. Raise `Malformed` if it is too
+    long."""
+    if not _NAME_START.match((yield from scan.peek())):
         return ""
     return (yield from scan.word(pattern))
 
 
 def close_frame(scan: Scan, calls: CallBuilder, opener: str, *closers: str) -> Reading[bool]:
-    """The closer, blanks before it included. Where it is missing nothing is read, and an opened frame is noted."""
+    """Consume whitespace and the end marker, and return whether it was there. Return True if the frame has none.
+
+    If the end marker is missing, nothing is consumed; if the frame has a start marker (`opener`), the tolerance
+    `missing_closer` is recorded. The call itself is complete at that point, so it is not rejected: models and runtimes
+    often drop the end marker, for example if it is also the stop token.
+    """
     if not closers:
         return True
     here = scan.position
@@ -109,7 +132,8 @@ def close_frame(scan: Scan, calls: CallBuilder, opener: str, *closers: str) -> R
 
 
 def follows(scan: Scan, *wanted: str) -> Reading[str]:
-    """The literal that stands after blanks, read with them; or an empty string, and nothing is read."""
+    """Consume whitespace and one of the literals after it. Return the literal, or an empty string if none follows; then
+    nothing is consumed."""
     here = scan.position
     yield from scan.skip_spaces()
     found = yield from scan.literal(literals(*wanted))

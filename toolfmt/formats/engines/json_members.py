@@ -1,7 +1,8 @@
-"""The members of one call that is written as a JSON object: its name, its arguments, and what else may stand there.
+"""Parse the members of one call that is a JSON object: name, arguments, and other members.
 
-What is read before it is certain that a call stands here is bounded, and given up at the first character that no call
-has. Certain it is with the first key of the arguments, by which a call is told from the definition of a tool.
+Until the call is committed, a bounded length of text is held back, and parsing stops at the first character that no
+call contains. The call is committed at the first key of its arguments, because that key distinguishes a call from the
+definition of a tool.
 """
 
 from __future__ import annotations
@@ -41,147 +42,161 @@ from toolfmt.formats.values.value_reader import (
 )
 from toolfmt.messages.rejections import named
 
-NAMES = ("name", "tool_name")
-_ARGUMENTS = ("arguments", "parameters")
-_OTHER_ARGUMENTS = ("args", "params", "input", "tool_input")
-_IDS = ("id", "tool_call_id")
-_WRAPPER = "function"
-_TYPE = "type"
-_KINDS = ("function", "tool_call", "tool_use", "function_call")
-_SCHEMA_WORDS = (
+NAME_KEYS = ("name", "tool_name")
+_ARGUMENTS_KEYS = ("arguments", "parameters")
+_RARE_ARGUMENTS_KEYS = ("args", "params", "input", "tool_input")
+_ID_KEYS = ("id", "tool_call_id")
+_WRAPPER_KEY = "function"
+_TYPE_KEY = "type"
+_TYPES = ("function", "tool_call", "tool_use", "function_call")
+_SCHEMA_KEYS = (
     "type", "properties", "required", "title", "description", "additionalProperties", "$schema", "$defs", "strict",
 )  # fmt: skip
-_NO_SCHEMA = "a call, not the definition of a tool"
-_OF_OBJECTS = ("object", "dict")
-_VALUE_BEGINS = re.compile(r"[\"'{\[\d+\-tfnTFN]")
+"""Keys of the JSON Schema that a tool definition has under `parameters`, where a call has its arguments."""
+_NOT_A_DEFINITION = "a call, not the definition of a tool"
+_OBJECT_TYPES = ("object", "dict")
+_VALUE_START = re.compile(r"[\"'{\[\d+\-tfnTFN]")
 
 
-_Inner: TypeAlias = Literal["", "same", "other"]
-_BLANK = re.compile(r"\s")
-_UNLIKE_KEYS, _UNLIKE_NAMES = re.compile(r"[\s`]"), re.compile(r"[\n`]")
-_NOTHING = re.compile("(?!)")
-_MOST_UNNAMED = 2000
-"""Without a frame, arguments that come before the name are held for no more than so many characters."""
-_MARKED = 200
-"""A frame's closer so near behind an object that went wrong shows that a call was meant."""
-_FIRST = gradual(r"\{", r"[ \n]{0,8}", '"', r"(?P<key>[\w.-]{1,24})", '"', " ?", ":", " ?", r'["{\[\d\-tfn]')
-"""Arguments as they most often begin: a first key, its colon and the beginning of a value. One look tells."""
-_MEMBER = re.compile(
+_Nested: TypeAlias = Literal["", "same", "other"]
+"""Whether the arguments are the object of a call: no, of the same call, or of a call of another tool."""
+_WHITESPACE = re.compile(r"\s")
+_NOT_IN_KEYS, _NOT_IN_NAMES = re.compile(r"[\s`]"), re.compile(r"[\n`]")
+_NO_CHARACTER = re.compile("(?!)")
+_MAX_UNNAMED_ARGUMENTS = 2000
+"""Without a frame, the maximum length of arguments that come before the name. They are held back until it is known."""
+_MAX_TO_END_MARKER = 200
+"""A malformed object with a key of a call rejects the call if the frame's end marker follows within this length."""
+_FIRST_KEY = gradual(r"\{", r"[ \n]{0,8}", '"', r"(?P<key>[\w.-]{1,24})", '"', " ?", ":", " ?", r'["{\[\d\-tfn]')
+"""The most common start of arguments: a first key, its colon and the first character of a value. A single match of a
+regular expression is a fast path for these."""
+_FURTHER_MEMBER = re.compile(
     r"""[ \t\r\n]{0,32}(?:\Z|,[ \t\r\n]{0,32}(?:\Z|"(?:\Z|[^"\\\n]{1,64}(?:\Z|"(?:\Z|[ \t]{0,8}"""
     r"""(?:\Z|(?P<whole>:)))))))"""
 )
-"""A member where no object is open any more."""
+"""A member after the closing brace of the call: a comma, a key and a colon."""
 _PLAIN_KEY = re.compile(r'[ \t\r\n]*(,)?[ \t\r\n]*"([\w.:/$@+-]{1,64})"[ \t\r\n]*:[ \t\r\n]*(?=[^ \t\r\n])')
-"""A key with its comma and colon, and the beginning of its value: the most frequent case, for speed."""
-_ELLIPSIS = ".…<"
-"""What stands in the place of a key or a value where a text explains how calls look."""
+"""A key of which the comma, the colon and the first character of the value have arrived: a fast path for most keys."""
+_PLACEHOLDER_STARTS = ".…<"
+"""First characters of a placeholder for a key or a value, in text that explains the syntax of calls."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """What a format calls the members of a call, and what stands between two calls; anything else is noted.
+    """The keys of a format for the members of a call, and the separator between two calls.
 
-    A word that the format uses for one member is none of the words that other families have for another.
+    Keys of other formats are accepted too and recorded as tolerances, except those that this format uses for another
+    member.
     """
 
     members: Members = NAME_AND_ARGUMENTS
     separator: str | None = None
-    """What stands between two calls of one frame; None where a frame holds one."""
-    sign: str = ""
-    """The separator without its blanks, where it is no end of a frame."""
+    """The separator between two calls of one frame; None if a frame contains a single call."""
+    delimiter: str = ""
+    """The separator without whitespace; empty if it is also the end of a frame."""
     notation: Notation = JSON
-    known_only: bool = False
-    """Whether only the call of a declared tool is one: the frame is none of the format's."""
+    declared_only: bool = False
+    """Whether only calls of declared tools count, because the markers around them are not those of the format."""
 
     @cached_property
     def _own(self) -> tuple[str, ...]:
         own = self.members
         return tuple(filter(None, (own.name, own.arguments, own.wrapper, own.id, *own.others)))
 
-    def _with_others(self, own: str, words: tuple[str, ...]) -> tuple[str, ...]:
-        return (*filter(None, (own,)), *(word for word in words if word not in self._own))
+    def _with_others(self, own: str, others: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the format's own key, if it has one, and those of the others that it does not use for a member."""
+        return (*filter(None, (own,)), *(key for key in others if key not in self._own))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        return self._with_others(self.members.name, NAMES)
+        return self._with_others(self.members.name, NAME_KEYS)
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
-        return self._with_others(self.members.arguments, _ARGUMENTS)
+        return self._with_others(self.members.arguments, _ARGUMENTS_KEYS)
 
     @cached_property
     def wrappers(self) -> tuple[str, ...]:
-        return self._with_others(self.members.wrapper, (_WRAPPER,))
+        return self._with_others(self.members.wrapper, (_WRAPPER_KEY,))
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        return self._with_others(self.members.id, _IDS)
+        return self._with_others(self.members.id, _ID_KEYS)
 
     @cached_property
-    def unlike(self) -> re.Pattern[str]:
-        """What no key of a call holds."""
-        return _NOTHING if any(map(_UNLIKE_KEYS.search, self._own)) else _UNLIKE_KEYS
+    def excluded(self) -> re.Pattern[str]:
+        """A pattern for the characters that no key of a call contains."""
+        return _NO_CHARACTER if any(map(_NOT_IN_KEYS.search, self._own)) else _NOT_IN_KEYS
 
     @cached_property
-    def harmless(self) -> frozenset[str]:
-        """Members that calls may have beside name and arguments."""
-        return frozenset((_TYPE, *self.ids, *self.members.others))
+    def optional(self) -> frozenset[str]:
+        """The keys of members that a call may have in addition to name and arguments."""
+        return frozenset((_TYPE_KEY, *self.ids, *self.members.others))
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """The keys by which a call is known."""
-        return frozenset((*self.names, *self.arguments, *self.wrappers, *self.harmless))
+        """All keys that show that an object is a call."""
+        return frozenset((*self.names, *self.arguments, *self.wrappers, *self.optional))
 
 
 ANY_KEYS = Keys()
 
 
 @dataclass
-class _Call:
-    """What is known of the call being read."""
+class _CallState:
+    """What has been parsed of the current call."""
 
     name: str | None = None
     id: str | None = None
     keys: Keys = ANY_KEYS
-    early: str | None = None
-    """Arguments that are known whole: they came before the name, or in a string."""
-    started: bool = False
-    announced: bool = False
-    """Whether the engine has told the start already."""
-    reversed: bool = False
-    """Whether the arguments came before the name."""
+    buffered: str | None = None
+    """The JSON text of arguments that cannot be streamed: they came before the name, or are a string."""
+    streamed: bool = False
+    """Whether the arguments were emitted while they were parsed."""
+    start_emitted: bool = False
+    """Whether the engine has already emitted the start of the call."""
+    arguments_before_name: bool = False
     framed: bool = True
-    known_only: bool = False
-    keyed: bool = False
-    """Whether a key that calls have, and its colon, have been read."""
-    told_apart: bool = False
-    """Whether it cannot be the definition of a tool."""
+    declared_only: bool = False
+    """As in `Keys`."""
+    has_known_key: bool = False
+    """Whether one of `Keys.known` and its colon were parsed."""
+    not_a_definition: bool = False
+    """Whether the text before the arguments rules out the definition of a tool."""
     begin: int = 0
-    others: dict[str, str] = field(default_factory=dict)
-    """Members that no call has, which may be arguments: key → JSON text."""
+    other_members: dict[str, str] = field(default_factory=dict)
+    """JSON text by key, of members other than name and arguments. They may turn out to be arguments."""
 
 
-def read_word(scan: Scan, calls: CallBuilder, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
-    """A string that is a name or a key: of bounded length; as long as nothing is certain, without these characters."""
+def _read_word(scan: Scan, calls: CallBuilder, notation: Notation, excluded: re.Pattern[str]) -> Reading[str]:
+    """Consume a string that is a name or a key, and return its value.
+
+    Raises `TooLong` if the string is longer than `LONGEST_WORD`, or contains one of the `excluded` characters before
+    the call is committed.
+    """
     if notation.quoted_words and (word := (yield from scan.quoted_word())):
         return word
     opener = yield from scan.literal(notation.openers)
     if not opener:
-        yield from read_string(scan, calls, notation)  # tells what is wrong from what is cut
+        yield from read_string(scan, calls, notation)  # raises `Incomplete` if the output ends here
         raise Malformed(expected="a string")
     if opener in notation.generous:
         calls.record_tolerance(notation.generous[opener])
-    brief = BoundedBuffered(scan, calls, LONGEST_WORD, None if calls.committed else unlike)
-    return (yield from brief.word(notation, opener))
+    buffer = BoundedBuffered(scan, calls, LONGEST_WORD, None if calls.committed else excluded)
+    return (yield from buffer.word(notation, opener))
 
 
-def _unlike(calls: CallBuilder) -> re.Pattern[str]:
-    """What a name does not hold: blanks, where tools are known and none is called so."""
-    return _UNLIKE_KEYS if calls.declared and not calls.spaced_names else _UNLIKE_NAMES
+def _excluded_from_names(calls: CallBuilder) -> re.Pattern[str]:
+    """Return a pattern for the characters that no name contains. Spaces are among them only if tools are declared and
+    no name of a declared tool has a space."""
+    return _NOT_IN_KEYS if calls.declared and not calls.spaced_names else _NOT_IN_NAMES
 
 
-def check_word(calls: CallBuilder, word: str, at: int, *, framed: bool = True) -> None:
-    """Half a surrogate pair has no bytes: no name and no id, which begins at `at`, holds one."""
+def check_surrogates(calls: CallBuilder, word: str, at: int, *, framed: bool = True) -> None:
+    """Raise `Malformed` at `at` if a name or an id contains half of a surrogate pair, which has no UTF-8 encoding.
+
+    In a frame the call is committed first, so that it is rejected.
+    """
     if LONE_SURROGATE.search(word):
         if framed:
             calls.commit()
@@ -200,45 +215,53 @@ def read_members(
     framed: bool = True,
     id: str | None = None,
 ) -> Reading[None]:
-    """The members of one call, after its brace, and the closing brace.
+    """Parse one call, from after its opening brace to after its closing brace.
 
-    Without a frame nothing else may stand there before the arguments: the answer may be JSON that the user waits for.
-    In a frame the name of a declared tool is an attempt to call it, whatever is wrong behind it, and so is a key of
-    calls with the frame's closer behind it.
+    Without a frame, only members of a call may precede the arguments: the output may be JSON that the user asked for.
+    In a frame, an error in the object rejects the call if its name is the name of a declared tool, or if it has a key
+    of a call and the end marker of the frame (one of `closers`) follows soon. Any other malformed object is content.
+
+    Args:
+        scan: The text.
+        calls: Receives the call.
+        keys: The keys of the format.
+        closers: The end markers of the frame.
+        framed: Whether a start marker precedes the call.
+        id: The id of the call, if it was already parsed.
     """
-    call = _Call(id=id, keys=keys, framed=framed, known_only=keys.known_only, begin=scan.position)
+    call = _CallState(id=id, keys=keys, framed=framed, declared_only=keys.declared_only, begin=scan.position)
     try:
         yield from _read_members(scan, calls, call, keys, wrapped="")
     except (NoCall, TooLong):
         raise
     except Malformed:
         if framed and not calls.committed:
-            meant = call.name and calls.is_known(call.name)
-            if meant or (call.keyed and (yield from _closes(scan, closers))):
+            declared = call.name and calls.is_known(call.name)
+            if declared or (call.has_known_key and (yield from _end_marker_near(scan, closers))):
                 calls.commit()
         raise
-    if call.started or call.early is not None:
-        if not keys.harmless.issuperset(call.others):
+    if call.streamed or call.buffered is not None:
+        if not keys.optional.issuperset(call.other_members):
             calls.record_tolerance("extra_key")
     else:
-        _supply(calls, call, scan.position - 1)
-    if call.started:
+        _supply_arguments(calls, call, scan.position - 1)
+    if call.streamed:
         return
-    if call.reversed and not framed and not calls.is_known(call.name or ""):
+    if call.arguments_before_name and not framed and not calls.is_known(call.name or ""):
         raise Malformed(expected="the name of a declared tool")
     if call.name is None:
         calls.name_at = scan.position - 1
     calls.start(call.name or "", call.id)
-    calls.arguments(call.early or "{}")
+    calls.arguments(call.buffered or "{}")
 
 
-def read_behind(scan: Scan, calls: CallBuilder, notation: Notation = JSON) -> Reading[None]:
-    """What stands right behind the object of a call and still belongs to it.
+def skip_surplus(scan: Scan, calls: CallBuilder, notation: Notation = JSON) -> Reading[None]:
+    """Consume text after the object of a call that is still part of it: further members, and extra closing braces.
 
-    Another member shows that the object was closed in its midst: what is told of it is not all that was meant, and the
-    call is rejected to where it really ends. A brace too many is read and noted.
+    A further member shows that the object was closed too early. The arguments emitted so far are not complete, so the
+    call is rejected, up to its real end. An extra closing brace is a tolerance.
     """
-    if (yield from scan.begins(_MEMBER)) is not None:
+    if (yield from scan.begins(_FURTHER_MEMBER)) is not None:
         calls.mark_rejected("malformed_syntax", "the end of the call")
         while (yield from next_key(scan, calls, False, notation)) is not None:
             yield from read_value(scan, Buffered(scan), notation)
@@ -246,33 +269,39 @@ def read_behind(scan: Scan, calls: CallBuilder, notation: Notation = JSON) -> Re
         calls.record_tolerance("residue")
 
 
-def _closes(scan: Scan, closers: tuple[str, ...]) -> Reading[bool]:
-    """Whether the frame is closed soon behind what is wrong here, unread; a text that explains calls has dots here."""
-    if not closers or (yield from scan.peek()) in _ELLIPSIS:
+def _end_marker_near(scan: Scan, closers: tuple[str, ...]) -> Reading[bool]:
+    """Return whether an end marker follows soon after a syntax error, before an empty line. Consume nothing.
+
+    A placeholder at the error shows that the text explains the syntax of calls; then return False.
+    """
+    if not closers or (yield from scan.peek()) in _PLACEHOLDER_STARTS:
         return False
     here = scan.position
-    found = yield from scan.find_near(literals(*closers, *BLANK_LINES), _MARKED)
+    found = yield from scan.find_near(literals(*closers, *BLANK_LINES), _MAX_TO_END_MARKER)
     scan.rewind(here)
     return found in closers
 
 
-def _supply(calls: CallBuilder, call: _Call, end: int) -> None:
-    """The arguments of a call that has none: they may stand under another key, or beside the name. The brace that
-    closes the call stands at `end`."""
-    name = call.name or ""
-    for key in _OTHER_ARGUMENTS:
-        if key not in call.keys.harmless and call.others.get(key, "").startswith("{") and not calls.declares(key, name):
-            if all(calls.declares(inner, name) for inner in json.loads(call.others[key])):
-                call.early = call.others[key]
+def _supply_arguments(calls: CallBuilder, call: _CallState, end: int) -> None:
+    """Find the arguments of a call without a member for them. The brace that closes the call is at `end`.
+
+    They are under a rare key such as `args`, or next to the name, or missing. Only parameters that the tool declares
+    are accepted as arguments. In a frame, other members reject the call, and missing arguments are a tolerance. Without
+    a frame, raise `Malformed` in both cases.
+    """
+    name, members, optional = call.name or "", call.other_members, call.keys.optional
+    for key in _RARE_ARGUMENTS_KEYS:
+        if key not in optional and members.get(key, "").startswith("{") and not calls.declares(key, name):
+            if all(calls.declares(inner, name) for inner in json.loads(members[key])):
+                call.buffered = members[key]
                 calls.record_tolerance("other_arguments_key")
                 return
-    harmless = call.keys.harmless
-    given = {key: text for key, text in call.others.items() if key not in harmless or calls.declares(key, name)}
-    if given and all(calls.declares(key, name) for key in given):
-        call.early = "{" + ", ".join(f"{quoted(key)}: {text}" for key, text in given.items()) + "}"
-        call.id = None if any(key in call.keys.ids for key in given) else call.id
+    flattened = {key: text for key, text in members.items() if key not in optional or calls.declares(key, name)}
+    if flattened and all(calls.declares(key, name) for key in flattened):
+        call.buffered = "{" + ", ".join(f"{quoted(key)}: {text}" for key, text in flattened.items()) + "}"
+        call.id = None if any(key in call.keys.ids for key in flattened) else call.id
         calls.record_tolerance("flattened_arguments")
-    elif given:
+    elif flattened:
         if not call.framed:
             raise Malformed(expected=f"the key {named(call.keys.members.arguments)}")
         calls.commit()
@@ -287,29 +316,31 @@ def _supply(calls: CallBuilder, call: _Call, end: int) -> None:
         calls.record_tolerance("missing_arguments")
 
 
-def _read_members(scan: Scan, calls: CallBuilder, call: _Call, keys: Keys, wrapped: str) -> Reading[None]:
+def _read_members(scan: Scan, calls: CallBuilder, call: _CallState, keys: Keys, wrapped: str) -> Reading[None]:
+    """Parse the members of an object up to its closing brace. `wrapped` is the key of the object, if that is a wrapper
+    inside the object of the call."""
     first = True
     while True:
         if not calls.committed and scan.position - call.begin > MAX_LOOKAHEAD:
             raise TooLong(expected="a shorter call")
-        key = yield from next_key(scan, calls, first, keys.notation, keys.unlike)
+        key = yield from next_key(scan, calls, first, keys.notation, keys.excluded)
         first = False
         if key is None:
             return
-        call.keyed = call.keyed or key in keys.known
+        call.has_known_key = call.has_known_key or key in keys.known
         if key in keys.names and call.name is None:
             if key != keys.members.name:
                 calls.record_tolerance(f"{key}_key")
             calls.name_at = scan.position
-            call.name = yield from read_word(scan, calls, keys.notation, _unlike(calls))
-            check_word(calls, call.name, calls.name_at, framed=call.framed)
-            if not call.framed and _BLANK.search(call.name) and not calls.is_known(call.name):
+            call.name = yield from _read_word(scan, calls, keys.notation, _excluded_from_names(calls))
+            check_surrogates(calls, call.name, calls.name_at, framed=call.framed)
+            if not call.framed and _WHITESPACE.search(call.name) and not calls.is_known(call.name):
                 raise Malformed(expected="the name of a tool", at=calls.name_at)
             if not call.name:
                 if not call.framed:
                     raise Malformed(expected="the name of a tool", at=calls.name_at)
                 calls.mark_rejected("missing_tool_name", "the name of a tool", calls.name_at)
-        elif key in keys.arguments and not call.started and call.early is None:
+        elif key in keys.arguments and not call.streamed and call.buffered is None:
             if key != keys.members.arguments:
                 calls.record_tolerance(f"{key}_key")
             yield from _read_arguments(scan, calls, call, keys.notation)
@@ -319,64 +350,88 @@ def _read_members(scan: Scan, calls: CallBuilder, call: _Call, keys: Keys, wrapp
             scan.skip()
             yield from _read_members(scan, calls, call, keys, wrapped=key)
         else:
-            yield from _read_other(scan, calls, call, keys, key)
+            yield from _read_other_member(scan, calls, call, keys, key)
 
 
-def _read_other(scan: Scan, calls: CallBuilder, call: _Call, keys: Keys, key: str) -> Reading[None]:
-    """A member that is neither name nor arguments."""
+def _read_other_member(scan: Scan, calls: CallBuilder, call: _CallState, keys: Keys, key: str) -> Reading[None]:
+    """Parse the value of a member that is neither the name nor the arguments, or repeats one of them.
+
+    A repeated name with another value rejects the call, because it is not known which one is right. So do repeated
+    arguments, unless they are empty or equal to the buffered arguments.
+    """
     here = scan.position
-    begins = yield from scan.need("a value")
-    if key in call.others or key in keys.names or key in keys.arguments:
+    first = yield from scan.need("a value")
+    if key in call.other_members or key in keys.names or key in keys.arguments:
         calls.record_tolerance("duplicate_key")
-    elif key not in keys.harmless:
-        _admit(calls, call, key, begins)
+    elif key not in keys.optional:
+        _check_extra_member(calls, call, key, first)
     sink = Buffered(scan, calls) if calls.committed else BoundedBuffered(scan, calls)
     yield from read_value(scan, sink, keys.notation)
     if key in keys.names:
         if sink.text != quoted(call.name or ""):
             calls.mark_rejected("malformed_syntax", "a single name", here)
     elif key in keys.arguments:
-        if sink.text not in ("{}", "null", call.early):
+        if sink.text not in ("{}", "null", call.buffered):
             calls.mark_rejected("invalid_arguments", "a single object with the arguments", here)
     else:
-        call.others[key] = sink.text
+        call.other_members[key] = sink.text
         if key in keys.ids and call.id is None:
             call.id = _id(calls, call, sink.text, here, own=key in keys.members.others)
-        elif key == _TYPE and begins in "\"'" and json.loads(sink.text) not in (*_KINDS, keys.members.kind):
+        elif key == _TYPE_KEY and first in "\"'" and json.loads(sink.text) not in (*_TYPES, keys.members.kind):
             calls.record_tolerance("other_type")
 
 
-def _id(calls: CallBuilder, call: _Call, text: str, at: int, *, own: bool) -> str | None:
-    """The id that a member holds, at `at`. The family's `own` member may hold something else under such a key."""
+def _id(calls: CallBuilder, call: _CallState, text: str, at: int, *, own: bool) -> str | None:
+    """Return the id that the JSON text of a member contains, or None if the value is not a non-empty string.
+
+    Args:
+        calls: Receives the tolerances.
+        call: The call.
+        text: The JSON text of the value.
+        at: The offset of the value.
+        own: Whether the format defines this member. It may then contain something other than an id.
+    """
     id = json.loads(text)
     if not isinstance(id, str):
         if not own:
             calls.record_tolerance("extra_key")
         return None
-    check_word(calls, id, at, framed=call.framed)
+    check_surrogates(calls, id, at, framed=call.framed)
     if not id and not own:
         calls.record_tolerance("empty_id")
     return id or None
 
 
-def _admit(calls: CallBuilder, call: _Call, key: str, begins: str) -> None:
-    """Whether a member that no call has may stand here, as far as that is not certain yet."""
+def _check_extra_member(calls: CallBuilder, call: _CallState, key: str, first: str) -> None:
+    """Decide on a member with an unknown key, whose value starts with the character `first`, before the call is
+    committed.
+
+    Without a frame, raise `Malformed` unless the member may contain arguments of the tool. In a frame, commit if the
+    tool is declared; `description` does not count, because the definition of a tool has it too.
+    """
     if calls.committed:
         return
     name = call.name
     if not call.framed:
-        other = key in _OTHER_ARGUMENTS and begins == "{" and name and calls.is_known(name)
-        if not other and not (name and calls.declares(key, name)):
+        arguments = key in _RARE_ARGUMENTS_KEYS and first == "{" and name and calls.is_known(name)
+        if not arguments and not (name and calls.declares(key, name)):
             raise Malformed(expected="a key of a call", at=calls.key_at)
     elif name and key != "description" and calls.is_known(name):
         calls.commit()
 
 
 def next_key(
-    scan: Scan, calls: CallBuilder, first: bool, notation: Notation, unlike: re.Pattern[str] = _UNLIKE_KEYS
+    scan: Scan, calls: CallBuilder, first: bool, notation: Notation, excluded: re.Pattern[str] = _NOT_IN_KEYS
 ) -> Reading[str | None]:
-    """The next key and its colon, read; None at the closing brace. As long as nothing is certain, what it holds is
-    `unlike` a key no more."""
+    """Consume the next key and its colon and return the key; at the closing brace, consume that and return None.
+
+    Args:
+        scan: The text.
+        calls: Receives the tolerances.
+        first: Whether the key is the first of its object, so that no comma precedes it.
+        notation: The syntax of keys.
+        excluded: Characters that a key does not contain. They stop the parse before the call is committed.
+    """
     plain = _PLAIN_KEY.match(scan.text, scan.at) if notation.quoted_words else None
     if plain is not None and (plain[1] is None) == first:
         calls.key_at = scan.offset + plain.start(2) - 1
@@ -393,108 +448,118 @@ def next_key(
     if not first and not comma:
         raise Malformed(expected=expected)
     calls.key_at = scan.position
-    key = yield from _key(scan, calls, notation, unlike)
+    key = yield from _key(scan, calls, notation, excluded)
     yield from scan.skip_spaces()
     yield from scan.expect(":", key=key)
     yield from scan.skip_spaces()
     return key
 
 
-def _key(scan: Scan, calls: CallBuilder, notation: Notation, unlike: re.Pattern[str]) -> Reading[str]:
+def _key(scan: Scan, calls: CallBuilder, notation: Notation, excluded: re.Pattern[str]) -> Reading[str]:
     if not calls.committed and (yield from scan.need("a key")) in "\"'":
-        return (yield from read_word(scan, calls, notation, unlike))
+        return (yield from _read_word(scan, calls, notation, excluded))
     return (yield from read_key(scan, calls, notation))
 
 
-# --- its arguments
+# --- arguments
 
 
 def read_arguments(
     scan: Scan, calls: CallBuilder, name: str, id: str | None = None, notation: Notation = JSON
 ) -> Reading[None]:
-    """The arguments of a call whose name is known, and its start before them: an object, said while it arrives.
+    """Parse the arguments of a call whose name is known. Emit the start of the call, then the arguments as they arrive.
 
-    If the call has not been committed, it is as soon as nothing else can stand here.
+    If the call is not committed yet, commit to it as soon as the text can only be the arguments of a call.
     """
-    inner = (yield from _call_stands(scan, calls, name)) if calls.declared else ""
-    if inner == "same":
+    nested = (yield from _nested_call(scan, calls, name)) if calls.declared else ""
+    if nested == "same":
         scan.skip()
         calls.record_tolerance("nested_call")
         yield from read_members(scan, calls, ANY_KEYS, id=id)
         return
-    if inner == "other":
+    if nested == "other":
         calls.start(name, id)
         calls.mark_rejected("invalid_arguments", f"the arguments of the tool {named(name)}, not another call")
-        yield from read_announced(scan, calls)
+        yield from read_arguments_after_start(scan, calls)
         return
-    call = _Call(name, id, told_apart=True)
+    call = _CallState(name, id, not_a_definition=True)
     yield from _read_arguments(scan, calls, call, notation)
-    if not call.started:
+    if not call.streamed:
         calls.start(name, id)
-        calls.arguments(call.early or "{}")
+        calls.arguments(call.buffered or "{}")
 
 
-def _call_stands(scan: Scan, calls: CallBuilder, name: str) -> Reading[_Inner]:
-    """Whether a call's object stands in the place of the arguments, unread: name and arguments in it, and no parameter
-    of the tool is called so. It is the same call where it names the tool, or a declared one where the header names
-    none; where it names another declared tool, it is not known which is meant."""
-    first = yield from scan.begins(_FIRST)
-    if first is None or first["key"] not in NAMES:
+def _nested_call(scan: Scan, calls: CallBuilder, name: str) -> Reading[_Nested]:
+    """Return whether the arguments are the object of a call, without consuming it.
+
+    That object has a name and arguments under keys that are not parameters of the tool. It is the same call if it names
+    the same tool, or if it names a declared tool and the header does not. If both name declared tools but different
+    ones, it is not known which tool the model intended to call ("other").
+    """
+    first = yield from scan.begins(_FIRST_KEY)
+    if first is None or first["key"] not in NAME_KEYS:
         return ""
     try:
-        return (yield from look_ahead(scan, lambda view: _is_call(view, calls, name)))
+        return (yield from look_ahead(scan, lambda view: _compare_nested_call(view, calls, name)))
     except (Malformed, Incomplete, LookaheadExceeded):
         return ""
 
 
-def _is_call(view: Scan, calls: CallBuilder, name: str) -> Reading[_Inner]:
+def _compare_nested_call(view: Scan, calls: CallBuilder, name: str) -> Reading[_Nested]:
+    """Parse an object up to its second value, and return what `_nested_call` does."""
     yield from view.expect("{")
     key = yield from next_key(view, calls.dry_run(view), True, JSON)
-    inner = yield from BoundedBuffered(view).word(JSON, (yield from view.expect('"')))
-    other = yield from next_key(view, calls.dry_run(view), False, JSON)
-    if key is None or other not in (*_ARGUMENTS, *_OTHER_ARGUMENTS) or (yield from view.need("a value")) not in '{"':
+    nested_name = yield from BoundedBuffered(view).word(JSON, (yield from view.expect('"')))
+    second_key = yield from next_key(view, calls.dry_run(view), False, JSON)
+    if key is None or second_key not in (*_ARGUMENTS_KEYS, *_RARE_ARGUMENTS_KEYS):
+        return ""
+    if (yield from view.need("a value")) not in '{"':
         return ""
     if not calls.is_known(name):
-        return "same" if calls.is_known(inner) else ""
-    declared = calls.declares(key, name), calls.declares(other, name)
-    if calls.resolve_name(inner) == calls.resolve_name(name):
+        return "same" if calls.is_known(nested_name) else ""
+    declared = calls.declares(key, name), calls.declares(second_key, name)
+    if calls.resolve_name(nested_name) == calls.resolve_name(name):
         return "" if any(declared) else "same"
-    return "other" if declared == (False, False) and calls.is_known(inner) else ""
+    return "other" if declared == (False, False) and calls.is_known(nested_name) else ""
 
 
-def read_announced(scan: Scan, calls: CallBuilder) -> Reading[None]:
-    """The arguments of a call that has been started."""
-    call = _Call("", announced=True)
+def read_arguments_after_start(scan: Scan, calls: CallBuilder) -> Reading[None]:
+    """Parse and emit the arguments of a call whose start is already emitted."""
+    call = _CallState("", start_emitted=True)
     yield from _read_arguments(scan, calls, call, JSON)
-    if not call.started:
-        calls.arguments(call.early or "{}")
+    if not call.streamed:
+        calls.arguments(call.buffered or "{}")
 
 
-def _read_arguments(scan: Scan, calls: CallBuilder, call: _Call, notation: Notation) -> Reading[None]:
+def _read_arguments(scan: Scan, calls: CallBuilder, call: _CallState, notation: Notation) -> Reading[None]:
+    """Parse the arguments: an object, a string with an object, or `null`. Any other value rejects the call.
+
+    An object after the name is emitted while it is parsed. Other arguments are stored in `call.buffered`.
+    """
     if not calls.committed:
-        yield from _ascertain(scan, calls, call, notation)
+        yield from _commit_to_arguments(scan, calls, call, notation)
     here = scan.position
     opening = yield from scan.need("an object with the arguments")
     if opening == "{" and call.name is not None:
-        if not call.announced:
+        if not call.start_emitted:
             calls.start(call.name, call.id)
-        call.started = True
+        call.streamed = True
         yield from read_value(scan, calls, notation)
     elif opening == "{":
         if not call.keys.members.arguments_first:
             calls.record_tolerance("arguments_before_name")
-        call.reversed = True
-        gathered = Buffered(scan, calls) if call.framed else BoundedBuffered(scan, calls, _MOST_UNNAMED)
+        call.arguments_before_name = True
+        buffer = Buffered(scan, calls) if call.framed else BoundedBuffered(scan, calls, _MAX_UNNAMED_ARGUMENTS)
         try:
-            yield from read_value(scan, gathered, notation)
+            yield from read_value(scan, buffer, notation)
         except TooLong:
             calls.abandon_as_content()
-        call.early = gathered.text
+        call.buffered = buffer.text
     elif opening in "\"'":
         own = call.keys.members.arguments_string
         if not own:
             calls.record_tolerance("arguments_as_string")
-        call.early = yield from _read_string_of_arguments(scan, calls, notation if own else None)
+        call.buffered = yield from _read_arguments_string(scan, calls, notation if own else None)
     elif opening == "n":
         yield from scan.expect("null")
     else:
@@ -505,21 +570,24 @@ def _read_arguments(scan: Scan, calls: CallBuilder, call: _Call, notation: Notat
         calls.mark_rejected("invalid_arguments", "an object with the arguments", here)
 
 
-def _read_string_of_arguments(scan: Scan, calls: CallBuilder, notation: Notation | None) -> Reading[str]:
-    """Arguments written as a JSON string that holds an object, in the `notation` of the family where it writes so."""
+def _read_arguments_string(scan: Scan, calls: CallBuilder, notation: Notation | None) -> Reading[str]:
+    """Consume arguments that are a JSON string with an object in it, and return the object's JSON text.
+
+    `notation` is the syntax of that object if the format writes arguments this way, otherwise None. A string with any
+    other content rejects the call.
+    """
     begin = scan.position
     expected = "a string that contains a JSON object" if notation else "an object with the arguments"
     scan.skip()
     yield from scan.skip_spaces()
-    holds = (yield from scan.need("'{'")) in "{\\\"'"
+    may_contain_object = (yield from scan.need("'{'")) in "{\\\"'"
     scan.rewind(begin)
-    if not holds:
+    if not may_contain_object:
+        # A string that does not end soon is prose. To wait for its end may hold back the rest of the output.
         try:
             yield from look_ahead(scan, lambda view: read_string(view, Buffered(view, calls.dry_run(view)), JSON))
         except LookaheadExceeded:
-            raise Malformed(
-                "invalid_arguments", expected, begin
-            ) from None  # prose, whose end may be the end of the answer
+            raise Malformed("invalid_arguments", expected, begin) from None
         except (Malformed, Incomplete):
             pass
     text = yield from read_string(scan, calls, JSON)
@@ -527,36 +595,39 @@ def _read_string_of_arguments(scan: Scan, calls: CallBuilder, notation: Notation
     if whole is None or not whole[0].startswith("{"):
         calls.mark_rejected("invalid_arguments", expected, begin)
         return "{}"
-    for noted in whole[1] if notation else ():
-        calls.record_tolerance(noted)
+    for tolerance in whole[1] if notation else ():
+        calls.record_tolerance(tolerance)
     return whole[0]
 
 
-def _ascertain(scan: Scan, calls: CallBuilder, call: _Call, notation: Notation) -> Reading[None]:
-    """Whether these are the arguments of a call, which is certain then; unread.
+def _commit_to_arguments(scan: Scan, calls: CallBuilder, call: _CallState, notation: Notation) -> Reading[None]:
+    """Commit to the call if the text here is the arguments of one; if not, raise `Malformed`. Consume nothing.
 
-    The call of a tool that is not declared must go on as one: its arguments are read through first.
+    - Declared tool: the name is strong evidence, so malformed arguments are committed too, except the definition of a
+      tool. Without a frame, they must start like an object or a string and not contain a placeholder at the error.
+    - Undeclared tool: the name is no evidence, so all arguments must be valid and within the bounded lookahead.
+    - No tools given, or no name yet: the start of the arguments must be valid.
     """
     known = calls.is_known(call.name) if call.name is not None else None
-    if call.known_only and known is False:
+    if call.declared_only and known is False:
         raise NoCall(expected="the name of a declared tool")
     if known is not False and call.name is not None:
-        first = yield from scan.begins(_FIRST)
-        if first is not None and (call.told_apart or first["key"] not in _SCHEMA_WORDS):
+        first_key = yield from scan.begins(_FIRST_KEY)
+        if first_key is not None and (call.not_a_definition or first_key["key"] not in _SCHEMA_KEYS):
             calls.commit()
             return
     if not call.framed:
-        begins = yield from scan.peek()
-        if not begins and call.name is not None:
-            calls.commit()  # the answer was cut here
-        elif begins not in ("{", '"', "'"):
+        first = yield from scan.peek()
+        if not first and call.name is not None:
+            calls.commit()  # the output was truncated here
+        elif first not in ("{", '"', "'"):
             raise Malformed(expected="an object with the arguments")
     begin = scan.position
     try:
         if known is False:
-            yield from look_ahead(scan, lambda view: _read_whole(view, calls, call, notation))
+            yield from look_ahead(scan, lambda view: _read_whole_arguments(view, calls, call, notation))
         else:
-            yield from _begins(scan, calls, call, notation)
+            yield from _read_start_of_arguments(scan, calls, call, notation)
     except Incomplete:
         if not call.framed and call.name is None:
             raise
@@ -566,21 +637,26 @@ def _ascertain(scan: Scan, calls: CallBuilder, call: _Call, notation: Notation) 
         if not known:
             raise TooLong(expected="shorter arguments") from None
     except Malformed as wrong:
-        if not known or (not call.framed and (yield from scan.peek()) in _ELLIPSIS):
+        if not known or (not call.framed and (yield from scan.peek()) in _PLACEHOLDER_STARTS):
             raise Malformed(expected=wrong.expected, at=wrong.at) from None
     scan.rewind(begin)
     calls.commit()
 
 
-def _read_whole(view: Scan, calls: CallBuilder, call: _Call, notation: Notation) -> Reading[None]:
+def _read_whole_arguments(view: Scan, calls: CallBuilder, call: _CallState, notation: Notation) -> Reading[None]:
     begin = view.position
-    yield from _begins(view, calls, call, notation)
+    yield from _read_start_of_arguments(view, calls, call, notation)
     view.rewind(begin)
     yield from read_value(view, Buffered(view), notation)
 
 
-def _begins(scan: Scan, calls: CallBuilder, call: _Call, notation: Notation) -> Reading[None]:
-    """Reads on in the arguments until nothing but a call begins so."""
+def _read_start_of_arguments(scan: Scan, calls: CallBuilder, call: _CallState, notation: Notation) -> Reading[None]:
+    """Parse the arguments up to the point where they can only be those of a call.
+
+    That is an empty object, or the first key that is a declared parameter or not a key of a JSON Schema. Without a
+    frame and before the name, the first key must be a parameter of some declared tool. Raises `NoCall` for the
+    parameters of a tool definition: `"type": "object"`, or `properties` with an object.
+    """
     opening = yield from scan.need("an object with the arguments")
     if opening in "\"'":
         scan.skip()
@@ -599,26 +675,25 @@ def _begins(scan: Scan, calls: CallBuilder, call: _Call, notation: Notation) -> 
         return
     first = True
     while True:
-        key = yield from _argument(scan, notation)
+        key = yield from _read_argument_key(scan, notation)
         if first and not call.framed and call.name is None and not calls.any_declares(key):
             raise Malformed(expected="a declared parameter")
         first = False
         declared = calls.any_declares(key) if call.name is None else calls.declares(key, call.name)
-        if key not in _SCHEMA_WORDS or declared or call.told_apart:
+        if key not in _SCHEMA_KEYS or declared or call.not_a_definition:
             return
-        begins = yield from scan.need("a value")
-        if key == "properties" and begins == "{":
-            raise NoCall(expected=_NO_SCHEMA)
+        if (yield from scan.need("a value")) == "{" and key == "properties":
+            raise NoCall(expected=_NOT_A_DEFINITION)
         value = BoundedBuffered(scan)
         yield from read_value(scan, value, notation)
-        if key == "type" and value.text.strip('"') in _OF_OBJECTS:
-            raise NoCall(expected=_NO_SCHEMA)
+        if key == "type" and value.text.strip('"') in _OBJECT_TYPES:
+            raise NoCall(expected=_NOT_A_DEFINITION)
         if not (yield from follows(scan, ",")):
             return
 
 
-def _argument(scan: Scan, notation: Notation) -> Reading[str]:
-    """A key of the arguments, and its colon; a value begins behind it."""
+def _read_argument_key(scan: Scan, notation: Notation) -> Reading[str]:
+    """Consume a key of the arguments and its colon, and return the key. Raise `Malformed` if no value follows."""
     yield from scan.skip_spaces()
     opener = yield from scan.literal(notation.openers)
     key = (
@@ -629,6 +704,6 @@ def _argument(scan: Scan, notation: Notation) -> Reading[str]:
     yield from scan.skip_spaces()
     yield from scan.expect(":", key=key)
     yield from scan.skip_spaces()
-    if not _VALUE_BEGINS.match((yield from scan.need("a value"))):
+    if not _VALUE_START.match((yield from scan.need("a value"))):
         raise Malformed(expected="a value")
     return key

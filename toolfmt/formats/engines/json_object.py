@@ -1,8 +1,8 @@
-"""The JSON object engine: a JSON object, or a list of them, carries name and arguments.
+"""The JSON object engine: a JSON object, or a list of objects, with name and arguments.
 
-The keys are the format's; the frame may be missing (`unframed_openers`). What is read generously: arguments before the
-name, another runtime's key for name or arguments, arguments as a JSON string, the OpenAI wrapping, a markdown fence, a
-list where one object is usual.
+The format defines the keys. The frame may be missing (`unframed_openers`). The parser tolerates arguments before the
+name, keys of other runtimes for name or arguments, arguments as a JSON string, the `function` wrapper of OpenAI's API,
+a Markdown code fence, and a list in place of a single object.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_markers, close_frame, follows
 from toolfmt.formats.engines.json_members import (
-    NAMES,
+    NAME_KEYS,
     Keys,
-    check_word,
+    check_surrogates,
     next_key,
     read_arguments,
-    read_behind,
     read_members,
+    skip_surplus,
 )
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
@@ -33,31 +33,42 @@ from toolfmt.formats.values.json_layout import KEYED, Members, WrittenObject
 from toolfmt.formats.values.value_reader import JSON, Notation, whole_value
 from toolfmt.messages.rejections import one_of
 
-_LETTERS = re.compile(r"[a-z_]*")
-_KEY_BEGINS = re.compile(r"[\"'}\w]")
-_IN_LINE = re.compile(r"[ \t]*")
-_RESIDUE = ("}", "<tools></tools>", "<tools>\n</tools>", "```\n```", "```json\n```")
-_WRAPPING = gradual(r"\{", r"[ \n]{0,8}", '"', *"tool_calls", '"', " ?", ":", " ?", r"\[")
-"""The object that some servers' templates put around all calls."""
-_GOES_ON = (",", ";", "{", "}")
-"""With what a call's object, or what belongs to it, may be followed by more."""
-PROSE = gradual(r"[ \t]{0,8}", r"(?<=[ \t])[^\W\d_]")
-"""A word behind a call, in its line."""
-_OPENS_OBJECT = re.compile(r"""\{\s*["']""")
-_PARTS = re.compile(r"""\"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"']+""")
-_FENCES_OPEN = ("```json", "```")
-_FENCES = literals(*_FENCES_OPEN)
+_BARE_KEY = re.compile(r"[a-z_]*")
+_KEY_START = re.compile(r"[\"'}\w]")
+_SPACES = re.compile(r"[ \t]*")
+_TRAILING_MARKERS = ("}", "<tools></tools>", "<tools>\n</tools>", "```\n```", "```json\n```")
+"""Trailing markers that models write after a call: an extra brace, an empty frame, an empty code fence."""
+_TOOL_CALLS_OBJECT = gradual(r"\{", r"[ \n]{0,8}", '"', *"tool_calls", '"', " ?", ":", " ?", r"\[")
+"""The start of an object with all calls under the key `tool_calls`, as in the responses of OpenAI's API."""
+_CONTINUATIONS = (",", ";", "{", "}")
+"""Characters after a call that may start another call or a surplus member or brace."""
+WORD_AFTER_CALL = gradual(r"[ \t]{0,8}", r"(?<=[ \t])[^\W\d_]")
+"""A word after a call on the same line: the call is part of a sentence."""
+_OBJECT_START = re.compile(r"""\{\s*["']""")
+_JSON_TOKENS = re.compile(r"""\"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"']+""")
+_FENCE_STARTS = ("```json", "```")
+_FENCES = literals(*_FENCE_STARTS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JsonObject(Frame):
-    """A frame, and in it `{"name": …, "arguments": {…}}`.
+    """A frame with one or more objects `{"name": …, "arguments": {…}}`.
 
-    `enclosing` stands around all calls of one frame, and `separator` between them: a list perhaps, or an object with a
-    list in it, as `{"calls": [` and `]}`. Where it is empty, each call has a frame of its own, `between` stands inside
-    it and `separator` between two frames. `wrapper` is the key under which name and arguments stand together (OpenAI's
-    `function`), `notation` that of keys and values. `written` is how the object is spelt, where it is not just name and
-    arguments. Raises `ValueError` for parameters that cannot be told apart.
+    Args:
+        enclosing: The literals before and after all calls of one frame: the brackets of a list, or of an object with a
+            list in it, such as `{"calls": [` and `]}`. Empty if each call has a frame of its own.
+        between: If `enclosing` is empty, the literal after the start marker and before the end marker.
+        separator: The literal between two calls of a frame; between two frames if `enclosing` is empty.
+        name_key: The key of the name.
+        arguments_key: The key of the arguments.
+        wrapper: The key of an object that contains name and arguments, such as `function` in OpenAI's API.
+        notation: The syntax of keys and values.
+        written: How the object is written, if it is more than name and arguments.
+        foreign: Start and end markers of other runtimes. They are accepted around a call of a declared tool, as a
+            tolerance.
+
+    Raises:
+        ValueError: Two parameters cannot be distinguished from each other in a text.
     """
 
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -69,39 +80,41 @@ class JsonObject(Frame):
     notation: Notation = JSON
     written: WrittenObject | None = None
     foreign: tuple[tuple[str, str], ...] = ()
-    """Frames of other runtimes, which are read where the tool in them is declared, and noted."""
 
     def __post_init__(self) -> None:
-        before, behind = self.enclosing or (self.between, self.between)
-        # What opens an object with a list in it is no call: behind its key stands a list.
-        around = {} if self._around.parts else {"enclosing": before}
-        check_markers(around, {"enclosing": behind, "closer": self.closer})
+        before, after = self.enclosing or (self.between, self.between)
+        # An object with a list in it starts like a call, but a list follows its key, so that the two are distinct.
+        start = {} if self._surroundings.parts else {"enclosing": before}
+        check_markers(start, {"enclosing": after, "closer": self.closer})
         if self.separator.strip().startswith(("{", "}", "[", "]", '"', "'")):
             raise ValueError(f"separator is {self.separator!r:.80}, which cannot be distinguished from an object")
-        if not self.opener and (self._around.lead or self._around.tail):
+        if not self.opener and (self._surroundings.lead or self._surroundings.tail):
             raise ValueError(
-                f"enclosing is {before!r:.80} and {behind!r:.80}, but without a start marker only a list is parsed"
+                f"enclosing is {before!r:.80} and {after!r:.80}, but without a start marker only a list is parsed"
             )
         if not self.opener and re.search(r"\w", self.separator):
             raise ValueError(f"separator is {self.separator!r:.80}, but without a start marker words are ordinary text")
         self._check_members()
 
     def _check_members(self) -> None:
-        own, given = self._members, (self.name_key, self.arguments_key, self.wrapper)
-        if (own.name, own.arguments, own.wrapper) != given:
-            raise ValueError(f"written uses the keys {(own.name, own.arguments, own.wrapper)}, not {given}")
-        words = [self.name_key, self.arguments_key, *filter(None, (self.wrapper, own.id)), *own.others]
-        if "" in words or len(set(words)) < len(words):
-            raise ValueError(f"name_key, arguments_key and wrapper are {given}, but every member needs a distinct key")
+        """Raise `ValueError` if the keys are not distinct, or differ from those of `written`."""
+        own, parameters = self._members, (self.name_key, self.arguments_key, self.wrapper)
+        if (own.name, own.arguments, own.wrapper) != parameters:
+            raise ValueError(f"written uses the keys {(own.name, own.arguments, own.wrapper)}, not {parameters}")
+        keys = [self.name_key, self.arguments_key, *filter(None, (self.wrapper, own.id)), *own.others]
+        if "" in keys or len(set(keys)) < len(keys):
+            raise ValueError(
+                f"name_key, arguments_key and wrapper are {parameters}, but every member needs a distinct key"
+            )
         if own.arguments_first and not self.opener:
             raise ValueError("written has the arguments first, but without a start marker a call starts with its name")
         self._check_notation()
 
     def _check_notation(self) -> None:
-        """Raises `ValueError` where the notation does not hold how the object is spelt."""
+        """Raise `ValueError` if `written` uses syntax that is not part of `notation`."""
         if self.written is None:
             return
-        # Python writes a string in double quotes where it holds a single one, with its own escapes.
+        # Python's `repr` uses double quotes for a string with a single quote in it, and escapes of its own.
         arguments = {"a": "it's\x0c", "b": [True, None, {"c": 1.5}]}
         read = whole_value(self.written("f", arguments, 0).strip(), self.notation)
         if read is None or read[1]:
@@ -118,33 +131,36 @@ class JsonObject(Frame):
     @property
     def residue(self) -> tuple[str, ...]:
         foreign = {closer for _, closer in self.foreign}
-        again = (mark for mark in super().residue if mark not in foreign)
-        return (*again, *(_RESIDUE if self.closers else ()))
+        own = (marker for marker in super().residue if marker not in foreign)
+        return (*own, *(_TRAILING_MARKERS if self.closers else ()))
 
     @cached_property
     def keys(self) -> Keys:
         separator = self.separator if self.enclosing or not self.opener else None
-        return Keys(self._members, separator, self._sign if separator else "", self.notation)
+        return Keys(self._members, separator, self._delimiter if separator else "", self.notation)
 
     @cached_property
-    def _sign(self) -> str:
-        sign = self.separator.strip()
-        return "" if self.closers and sign.startswith(self.closers) else sign
+    def _delimiter(self) -> str:
+        """The separator without whitespace; empty if it starts with an end marker, which ends the frame."""
+        delimiter = self.separator.strip()
+        return "" if self.closers and delimiter.startswith(self.closers) else delimiter
 
     @property
     def _members(self) -> Members:
         return self.written.members if self.written else Members(self.name_key, self.arguments_key, self.wrapper)
 
     @cached_property
-    def _around(self) -> _Around:
-        return _around(*(self.enclosing or (self.between, self.between)))
+    def _surroundings(self) -> _Surroundings:
+        return _surroundings(*(self.enclosing or (self.between, self.between)))
 
     @cached_property
     def _own_closers(self) -> tuple[str, ...]:
+        """The end markers without those of `foreign`."""
         return super().closers
 
     @cached_property
-    def _closing(self) -> tuple[str, ...]:
+    def _all_closers(self) -> tuple[str, ...]:
+        """The end markers including those of `foreign`, as `closers` but cached."""
         return self.closers
 
     @cached_property
@@ -162,7 +178,7 @@ class JsonObject(Frame):
 
     @cached_property
     def call_object(self) -> WrittenObject:
-        """The pieces of a call's object."""
+        """How the object of a call is written."""
         return self.written or WrittenObject.plain(self.name_key, self.arguments_key, self.wrapper)
 
     # --- reading
@@ -170,46 +186,47 @@ class JsonObject(Frame):
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         keys = self.keys
         if not opener:
+            # In a format without a start marker, an object at the start of the output is a call whatever follows it.
             if not calls.committed and (self.opener or scan.position > 0 or (yield from scan.peek()) == "`"):
-                yield from self._foresee(scan, calls, keys)
-            yield from self._unframed(scan, calls, keys)
+                yield from self._check_unframed(scan, calls, keys)
+            yield from self._read_unframed(scan, calls, keys)
             return
         if any(opener == other for other, _ in self.foreign):
             if not calls.declared:
                 yield from scan.need("a call")
                 raise NoCall(expected="the start marker of the format")
-            keys = replace(keys, known_only=True)
+            keys = replace(keys, declared_only=True)
             calls.record_tolerance("repaired_markers")
-        yield from self._frame(scan, calls, opener, keys)
-        sign = self._sign if self.opener and not self.enclosing else ""
-        while sign:
+        yield from self._read_frame(scan, calls, opener, keys)
+        delimiter = self._delimiter if self.opener and not self.enclosing else ""
+        while delimiter:
             here = scan.position
-            if not (yield from follows(scan, sign)) or not (yield from follows(scan, self.opener)):
+            if not (yield from follows(scan, delimiter)) or not (yield from follows(scan, self.opener)):
                 scan.rewind(here)
                 return
             calls.begin_at(here)
-            yield from self._frame(scan, calls, self.opener, keys)
+            yield from self._read_frame(scan, calls, self.opener, keys)
 
-    def _frame(self, scan: Scan, calls: CallBuilder, opener: str, keys: Keys) -> Reading[None]:
-        """A frame behind its opener, up to its closer."""
-        around = self._around
-        if around.lead and not (yield from self._led(scan)):
+    def _read_frame(self, scan: Scan, calls: CallBuilder, opener: str, keys: Keys) -> Reading[None]:
+        """Parse a frame, from after its start marker to after its end marker."""
+        surroundings = self._surroundings
+        if surroundings.lead and not (yield from self._read_lead(scan)):
             calls.record_tolerance("missing_opener")
         fence = yield from read_fence(scan)
         if "```" in opener and not calls.committed:
-            yield from self._known_key(scan, keys)
-        yield from self._calls(scan, calls, keys)
+            yield from self._require_call_key(scan, keys)
+        yield from self._read_calls(scan, calls, keys)
         if fence:
-            if not around.fenced:
+            if not surroundings.fenced:
                 calls.record_tolerance("markdown_fence")
             yield from follows(scan, "```")
-        elif around.fenced:
+        elif surroundings.fenced:
             calls.record_tolerance("missing_fence")
-        if around.tail and not (yield from follows(scan, around.tail)):
+        if surroundings.tail and not (yield from follows(scan, surroundings.tail)):
             calls.record_tolerance("missing_closer")
         here = scan.position
         if self.closer and (yield from follows(scan, "}")):
-            if (yield from follows(scan, *self._closing)):
+            if (yield from follows(scan, *self._all_closers)):
                 calls.record_tolerance("residue")
                 return
             scan.rewind(here)
@@ -218,119 +235,125 @@ class JsonObject(Frame):
             return
         yield from close_frame(scan, calls, opener if self.closer else "", *self._own_closers)
 
-    def _led(self, scan: Scan) -> Reading[bool]:
-        """Whether what stands before the objects of a frame stands here, which is read then; of JSON any blanks are
-        its own."""
+    def _read_lead(self, scan: Scan) -> Reading[bool]:
+        """Consume the text before the objects of a frame and return whether it was there. Between the tokens of JSON,
+        any whitespace is accepted."""
         here = scan.position
-        for part in self._around.parts or (self._around.lead,):
+        for part in self._surroundings.parts or (self._surroundings.lead,):
             if not (yield from follows(scan, part)):
                 scan.rewind(here)
                 return False
         return True
 
-    def _known_key(self, scan: Scan, keys: Keys) -> Reading[None]:
-        return _known_key(scan, keys)
+    def _require_call_key(self, scan: Scan, keys: Keys) -> Reading[None]:
+        return _require_call_key(scan, keys)
 
-    def _calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
-        yield from read_calls(scan, calls, keys, self._read_call, closed=bool(self._closing or self._around.tail))
+    def _read_calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
+        closed = bool(self._all_closers or self._surroundings.tail)
+        yield from read_calls(scan, calls, keys, self._read_call, closed=closed)
 
-    def _foresee(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
-        """A call without a frame is one only by what stands behind it: nothing else in its line.
+    def _check_unframed(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
+        """Commit to calls without a frame if nothing else follows on their line; if not, raise `Malformed`. Consume
+        nothing.
 
-        It is read through before anything is told; one that is longer than may be held back is told as it comes.
+        A bounded lookahead parses the calls before anything is emitted. A longer call of a declared tool, or one whose
+        tool cannot be checked, is committed before its end is known. A malformed call of such a tool is committed too,
+        so that it is rejected.
         """
-        trial = calls.dry_run(scan)
+        dry_run = calls.dry_run(scan)
 
-        def through(view: Scan) -> Reading[bool]:
-            nonlocal trial
-            trial = calls.dry_run(view)
+        def read(view: Scan) -> Reading[bool]:
+            nonlocal dry_run
+            dry_run = calls.dry_run(view)
             fenced = (yield from view.peek()) == "`"
-            yield from self._unframed(view, trial, keys)
+            yield from self._read_unframed(view, dry_run, keys)
             if fenced:
-                yield from view.take_while(_IN_LINE)
+                yield from view.take_while(_SPACES)
                 if (yield from view.peek()) == "\n":
                     view.skip()
-                    return not (yield from view.peek()).isalpha()
+                    return not (yield from view.peek()).isalpha()  # a letter: text explains the call in the fence
             return (yield from _line_ends(view))
 
         try:
-            sound = yield from look_ahead(scan, through)
+            is_call = yield from look_ahead(scan, read)
         except Incomplete:
-            sound = trial.committed
+            is_call = dry_run.committed
         except LookaheadExceeded:
-            sound = trial.committed and (trial.first is None or calls.is_known(trial.first) is not False)
+            is_call = dry_run.committed and (dry_run.first is None or calls.is_known(dry_run.first) is not False)
         except Malformed:
-            sound = trial.committed and trial.first is not None and calls.is_known(trial.first) is not False
-        if not sound:
+            is_call = dry_run.committed and dry_run.first is not None and calls.is_known(dry_run.first) is not False
+        if not is_call:
             raise Malformed(expected="the end of the line after the call")
         calls.commit()
 
-    def _unframed(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
-        """A list of calls; or one, and others behind it where the family separates them by a sign."""
+    def _read_unframed(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
+        """Parse calls without a start marker: a list, or objects one after the other, perhaps in a code fence."""
         fence = yield from read_fence(scan)
         if self.opener:
             calls.record_tolerance("missing_opener")
         if fence:
             calls.record_tolerance("markdown_fence")
-        wrapped = (yield from scan.begins(_WRAPPING, again=calls.committed)) if calls.declared else None
+        wrapped = (yield from scan.begins(_TOOL_CALLS_OBJECT, again=calls.committed)) if calls.declared else None
         if wrapped is not None or (yield from scan.peek()) == "[":
             yield from read_calls(scan, calls, keys, framed=False)
         else:
-            yield from self._row(scan, calls, keys, bool(fence))
+            yield from self._read_objects(scan, calls, keys, bool(fence))
         if fence:
             calls.record_tolerance("markdown_fence")
             yield from follows(scan, "```")
-        yield from self._residue(scan, calls)
+        yield from self._skip_trailing_markers(scan, calls)
         yield from close_frame(scan, calls, "", *super().closers)
 
-    def _residue(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
-        """What may be left behind a call, and is not for the user: a brace too many, an empty frame or fence."""
+    def _skip_trailing_markers(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
+        """Consume trailing markers after a call, up to the last one that the end of the line or a tag follows."""
         here = scan.position
-        while (yield from follows(scan, *_RESIDUE)):
-            yield from scan.take_while(_IN_LINE)
+        while (yield from follows(scan, *_TRAILING_MARKERS)):
+            yield from scan.take_while(_SPACES)
             if (yield from scan.peek()) in ("", "\r", "\n", "<"):
                 calls.record_tolerance("residue")
                 here = scan.position
         scan.rewind(here)
 
-    def _row(self, scan: Scan, calls: CallBuilder, keys: Keys, fenced: bool) -> Reading[None]:
-        """One call, or several with a sign between them; in a fence a line each is enough."""
+    def _read_objects(self, scan: Scan, calls: CallBuilder, keys: Keys, fenced: bool) -> Reading[None]:
+        """Parse one call without a frame, and those after it.
+
+        On a new line, another call counts here only after a delimiter or in a code fence. Without either it starts a
+        frame of its own.
+        """
         while True:
             yield from scan.expect("{")
             yield from read_members(scan, calls, keys, framed=False)
             calls.end()
-            yield from read_behind(scan, calls, keys.notation)
-            if not fenced and (yield from scan.begins(PROSE)) is not None:
-                calls.mark_rejected(
-                    "malformed_syntax", "the end of the line after the call"
-                )  # a sentence that has a call in it
+            yield from skip_surplus(scan, calls, keys.notation)
+            if not fenced and (yield from scan.begins(WORD_AFTER_CALL)) is not None:
+                calls.mark_rejected("malformed_syntax", "the end of the line after the call")
             here = scan.position
-            sign = yield from follows(scan, *filter(None, (keys.sign,)), ";", ",")
+            delimiter = yield from follows(scan, *filter(None, (keys.delimiter,)), ";", ",")
             spaces = yield from scan.spaces()
             begin = scan.position
-            if not (sign or fenced or "\n" not in spaces) or not (yield from _stands(scan, calls, keys)):
+            if not (delimiter or fenced or "\n" not in spaces) or not (yield from _call_follows(scan, calls, keys)):
                 scan.rewind(here)
                 return
             calls.begin_at(begin)
             if keys.separator is None:
                 calls.record_tolerance("list_of_calls")
-            elif not sign:
-                if keys.sign or "\n" in keys.separator:
+            elif not delimiter:
+                if keys.delimiter or "\n" in keys.separator:
                     calls.record_tolerance("missing_separator")
-            elif sign not in keys.separator:
+            elif delimiter not in keys.separator:
                 calls.record_tolerance("list_of_calls")
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyedObject(JsonObject):
-    """As `JsonObject`, but the tool's name is the key of its arguments: `{"NAME": {…}}`."""
+    """Like `JsonObject`, but the tool's name is the key of its arguments: `{"NAME": {…}}`."""
 
     def _check_members(self) -> None:
         if self.call_object.members.name or self.call_object.members.arguments_string:
             raise ValueError("written does not use the name as the key of its arguments")
         if self.unframed_openers or not self.openers:
             raise ValueError("opener is empty, so that any object would be a call")
-        if {opener.strip() for opener in self.openers} & {*_FENCES_OPEN}:
+        if {opener.strip() for opener in self.openers} & {*_FENCE_STARTS}:
             raise ValueError("opener is a Markdown code fence, which may contain any object")
         self._check_notation()
 
@@ -342,58 +365,69 @@ class KeyedObject(JsonObject):
     def call_object(self) -> WrittenObject:
         return self.written or KEYED
 
-    def _known_key(self, scan: Scan, keys: Keys) -> Reading[None]:
-        """Any key may be a name."""
+    def _require_call_key(self, scan: Scan, keys: Keys) -> Reading[None]:
+        """Accept any key: it may be a name."""
         yield from ()
 
-    def _calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
+    def _read_calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         yield from read_calls(scan, calls, keys, _read_keyed)
 
 
-class _Around(NamedTuple):
-    """What stands next to the objects in their frame: a text, a markdown fence, and a text again."""
+class _Surroundings(NamedTuple):
+    """The text next to the objects inside a frame, without whitespace and without the brackets of a list."""
 
     lead: str
+    """The text before the objects."""
     fenced: bool
+    """Whether the objects are in a Markdown code fence. Then `lead` and `tail` are empty."""
     tail: str
+    """The text after the objects."""
     parts: tuple[str, ...] = ()
-    """Of the lead, where it opens an object with a list in it: its signs, strings and words."""
+    """The tokens of `lead`, if that is the start of a JSON object around the list: whitespace between them varies."""
 
 
-def _around(before: str, behind: str) -> _Around:
-    before, behind = before.strip(), behind.strip()
-    listed = before.endswith("[") and behind.startswith("]")
+def _surroundings(before: str, after: str) -> _Surroundings:
+    """Split the text before and after the objects of a frame into its parts."""
+    before, after = before.strip(), after.strip()
+    listed = before.endswith("[") and after.startswith("]")
     if listed:
-        before, behind = before[:-1].rstrip(), behind[1:].lstrip()
-    if before in _FENCES_OPEN and behind == "```":
-        return _Around("", True, "")
-    parts = _PARTS.findall(before) if listed and _OPENS_OBJECT.match(before) and before.endswith(":") else ()
-    return _Around(before, False, behind, tuple(parts))
+        before, after = before[:-1].rstrip(), after[1:].lstrip()
+    if before in _FENCE_STARTS and after == "```":
+        return _Surroundings("", True, "")
+    parts = _JSON_TOKENS.findall(before) if listed and _OBJECT_START.match(before) and before.endswith(":") else ()
+    return _Surroundings(before, False, after, tuple(parts))
 
 
 ReadCall: TypeAlias = Callable[[Scan, CallBuilder, Keys], Reading[None]]
+"""A function that parses one call from after its opening brace to after its closing brace."""
 
 
 def read_fence(scan: Scan) -> Reading[str]:
-    """The opening of a markdown fence, if one stands here, with the blanks around it."""
+    """Consume the start of a Markdown code fence, with the whitespace around it, and return it; empty if there is none.
+
+    Whitespace is consumed in either case.
+    """
     yield from scan.skip_spaces()
     fence = yield from scan.literal(_FENCES)
     yield from scan.skip_spaces()
     return fence
 
 
-def _known_key(scan: Scan, keys: Keys) -> Reading[None]:
-    """An opener that is a fence may hold any JSON: a call is what begins with a key that calls have, here unread."""
+def _require_call_key(scan: Scan, keys: Keys) -> Reading[None]:
+    """Raise `Malformed` unless an object follows whose first key is a key of a call. Consume nothing.
+
+    If the start marker is a code fence, its content may be any JSON.
+    """
     begin = scan.position
     if (yield from scan.literal(literals("["))):
         yield from scan.skip_spaces()
     yield from scan.expect("{")
     yield from scan.skip_spaces()
     if quote := (yield from scan.literal(literals('"', "'"))):
-        spelt = {json.dumps(key, ensure_ascii=ascii)[1:-1] + quote for key in keys.known for ascii in (False, True)}
-        yield from scan.expect(*sorted(spelt))
+        escapes = {json.dumps(key, ensure_ascii=ascii)[1:-1] + quote for key in keys.known for ascii in (False, True)}
+        yield from scan.expect(*sorted(escapes))
     else:
-        key = yield from scan.take_while(_LETTERS)
+        key = yield from scan.take_while(_BARE_KEY)
         yield from scan.need("a key")
         if key not in keys.known:
             raise Malformed(expected=one_of(sorted(keys.known)))
@@ -401,32 +435,32 @@ def _known_key(scan: Scan, keys: Keys) -> Reading[None]:
 
 
 def _line_ends(scan: Scan) -> Reading[bool]:
-    """Whether nothing stands behind a call in its line but a sign, a bracket too many or a marker."""
-    yield from scan.take_while(_IN_LINE)
+    """Return whether the line ends after a call, except for a delimiter, an extra bracket or a marker."""
+    yield from scan.take_while(_SPACES)
     if (yield from scan.literal(literals(";", ","))):
-        yield from scan.take_while(_IN_LINE)
+        yield from scan.take_while(_SPACES)
         return (yield from scan.peek()) in ("", "\r", "\n")
-    behind = yield from scan.peek()
-    if behind in ("\r", "\n"):
+    following = yield from scan.peek()
+    if following in ("\r", "\n"):
         yield from scan.skip_spaces()
         if (yield from scan.literal(literals("```"))):
-            yield from scan.take_while(_IN_LINE)
-            if (yield from scan.peek()) == "\n":  # it closes the fence that the call stands in
+            yield from scan.take_while(_SPACES)
+            if (yield from scan.peek()) == "\n":  # the end of the code fence around the call
                 scan.skip()
-                return not (yield from scan.peek()).isalpha()  # else prose goes on, which shows the call
-    return behind in ("", "\r", "\n", "<", "}", "]")
+                return not (yield from scan.peek()).isalpha()  # a letter: text explains the call in the fence
+    return following in ("", "\r", "\n", "<", "}", "]")
 
 
-def _stands(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[bool]:
-    """Whether another call without a frame stands here, unread."""
+def _call_follows(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[bool]:
+    """Return whether another call without a frame follows, without consuming it."""
 
-    def begins(view: Scan) -> Reading[None]:
+    def read(view: Scan) -> Reading[None]:
         yield from view.expect("{")
-        # What begins with its arguments has no name yet: it is held to less.
+        # If arguments come first, the name is not known yet. The stricter rules for unframed calls would reject them.
         yield from read_members(view, calls.dry_run(view, "call"), keys, framed=keys.members.arguments_first)
 
     try:
-        yield from look_ahead(scan, begins)
+        yield from look_ahead(scan, read)
     except Committed:
         return True
     except (Malformed, Incomplete, LookaheadExceeded):
@@ -443,16 +477,23 @@ def read_calls(
     closed: bool = True,
     framed: bool = True,
 ) -> Reading[None]:
-    """One object, a list of them, or one after the other.
+    """Parse one object, a list of objects, or objects one after the other.
 
-    In a frame that nothing closes an object behind a call is another one only if it is a call, name and all.
+    Args:
+        scan: The text.
+        calls: Receives the calls.
+        keys: The keys of the format.
+        read_call: Parses one call.
+        closed: Whether an end marker follows the calls. If none does, an object after a call counts as another call
+            only if it is complete enough to be one; it may be content.
+        framed: Whether a start marker precedes the calls.
     """
     if not framed:
-        read_call = _read_unframed
-    wrapped = (yield from scan.begins(_WRAPPING, again=calls.committed)) if calls.declared else None
+        read_call = _read_unframed_members
+    wrapped = (yield from scan.begins(_TOOL_CALLS_OBJECT, again=calls.committed)) if calls.declared else None
     if wrapped is not None:
         scan.skip(wrapped.end() - wrapped.start())
-        keys = replace(keys, known_only=True)
+        keys = replace(keys, declared_only=True)
     listed = wrapped is not None or bool((yield from scan.literal(literals("["))))
     yield from scan.skip_spaces()
     calls.inside()
@@ -461,13 +502,13 @@ def read_calls(
             calls.record_tolerance("tool_calls_key")
         yield from scan.expect("{")
         yield from scan.skip_spaces()
-        if not _KEY_BEGINS.match((yield from scan.need("a key"))):
+        if not _KEY_START.match((yield from scan.need("a key"))):
             raise Malformed(expected="a key")
         if listed and keys.separator is None:
             calls.record_tolerance("list_of_calls")
         yield from read_call(scan, calls, keys)
         calls.end()
-        here, comma, another = yield from _behind_call(scan, calls, keys, any_object=listed or closed)
+        here, comma, another = yield from _read_after_call(scan, calls, keys, any_object=listed or closed)
         if not another:
             break
         calls.begin()
@@ -482,24 +523,30 @@ def read_calls(
         scan.rewind(here)
 
 
-def _behind_call(scan: Scan, calls: CallBuilder, keys: Keys, *, any_object: bool) -> Reading[tuple[int, str, bool]]:
-    """Where a call ends with what still belongs to it, the sign behind it, and whether another call stands there; any
-    object is one in a list, and in a frame that something closes."""
+def _read_after_call(scan: Scan, calls: CallBuilder, keys: Keys, *, any_object: bool) -> Reading[tuple[int, str, bool]]:
+    """Consume the text after a call up to the next one.
+
+    Return the offset where the call ends, the delimiter after it (empty if there is none), and whether another call
+    follows. With `any_object`, any object counts as another call.
+    """
     here = scan.position
     yield from scan.skip_spaces()
-    if (yield from scan.peek()) not in (*_GOES_ON, *keys.sign[:1]):
+    if (yield from scan.peek()) not in (*_CONTINUATIONS, *keys.delimiter[:1]):
         return here, "", False
     scan.rewind(here)
-    yield from read_behind(scan, calls, keys.notation)
+    yield from skip_surplus(scan, calls, keys.notation)
     here = scan.position
-    comma = yield from follows(scan, *filter(None, (keys.sign,)), ",", ";")
+    comma = yield from follows(scan, *filter(None, (keys.delimiter,)), ",", ";")
     yield from scan.skip_spaces()
-    another = (yield from scan.peek()) == "{" and (any_object or (yield from _stands(scan, calls, keys)))
+    another = (yield from scan.peek()) == "{" and (any_object or (yield from _call_follows(scan, calls, keys)))
     return here, comma, another
 
 
 def _close_list(scan: Scan, calls: CallBuilder, here: int, comma: str, wrapped: bool) -> Reading[None]:
-    """The end of a list of calls, the last of which ends `here`, and of the object that wraps it."""
+    """Consume the end of a list of calls, and of the object around it if the list is `wrapped`.
+
+    The last call ends at the offset `here`. A missing bracket or brace is a tolerance, because every call is complete.
+    """
     if comma:
         calls.record_tolerance("trailing_comma")
     if not (yield from scan.literal(literals("]"))):
@@ -509,12 +556,12 @@ def _close_list(scan: Scan, calls: CallBuilder, here: int, comma: str, wrapped: 
         calls.record_tolerance("missing_closer")
 
 
-def _read_unframed(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
+def _read_unframed_members(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
     return read_members(scan, calls, keys, framed=False)
 
 
 def _read_keyed(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
-    """Calls whose names are the keys of an object, after its brace, and the closing brace."""
+    """Parse an object whose keys are names of tools, from after its opening brace to after its closing brace."""
     first = True
     while True:
         here = scan.position
@@ -524,9 +571,9 @@ def _read_keyed(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
                 calls.mark_rejected("missing_tool_name", "the name of a tool", scan.position - 1)
             return
         calls.name_at = calls.key_at
-        check_word(calls, name, calls.name_at)
-        if first and name in NAMES and (yield from scan.need("the arguments")) in "\"'":
-            calls.record_tolerance(f"{name}_key")  # the notation of other families
+        check_surrogates(calls, name, calls.name_at)
+        if first and name in NAME_KEYS and (yield from scan.need("the arguments")) in "\"'":
+            calls.record_tolerance(f"{name}_key")  # an object with name and arguments, as other formats have it
             scan.rewind(here)
             yield from read_members(scan, calls, keys)
             return
@@ -534,8 +581,8 @@ def _read_keyed(scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
             if not calls.is_known(name) and (
                 calls.declares(name) or (yield from scan.need("the arguments")) not in "{\"'"
             ):
-                expected = "'}' after the arguments"  # a member that was cut off from them
-                raise Malformed(expected=expected, at=calls.key_at)
+                # An argument of the previous call: its object was closed too early.
+                raise Malformed(expected="'}' after the arguments", at=calls.key_at)
             calls.end()
             calls.begin_dependent(here)
             calls.record_tolerance("list_of_calls")

@@ -1,7 +1,7 @@
-"""The named JSON engine: a name, a separator, a JSON object of arguments.
+"""The named JSON engine: a header with the name, a separator, a JSON object of arguments.
 
-What stands around the name differs: a frame around all calls, an opener of each call, an id before the name, behind it
-or made of it. The arguments are read as the JSON object engine reads them.
+Formats differ in what surrounds the name: a frame around all calls, a start marker of each call, and an id before the
+name, after it or derived from it. The arguments are parsed like those of the JSON object engine.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.call_headers import NAME_ONLY, Identity
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
-from toolfmt.formats.engines.frame import NAME_SIGNS, Frame, check_markers, close_frame, follows, read_name
-from toolfmt.formats.engines.json_members import read_arguments, read_behind
-from toolfmt.formats.engines.json_object import PROSE, read_fence
+from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, NAME, Frame, check_markers, close_frame, follows, read_name
+from toolfmt.formats.engines.json_members import read_arguments, skip_surplus
+from toolfmt.formats.engines.json_object import WORD_AFTER_CALL, read_fence
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
@@ -25,22 +25,33 @@ from toolfmt.formats.values.json_layout import AS_DUMPED, JsonStyle
 from toolfmt.messages.rejections import one_of, shown
 
 _FENCE = "```"
-_LETTERS = re.compile(r"[a-z_]*")
-_GLUED = re.compile(f"[{NAME_SIGNS}]*")
-_KEY = re.compile(r"[\w.-]*")
-_CONTROL = 4
-"""A literal at least so long is a control token, which prose does not hold."""
+_LANGUAGE = re.compile(r"[a-z_]*")
+"""The info string of a code fence."""
+_BARE_KEY = re.compile(r"[\w.-]*")
 _PUNCTUATION = tuple(":./+-")
+"""Without a start marker, a word that ends with one of these is part of ordinary text, not a tool name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedJson(Frame):
-    """How a family writes name and arguments.
+    """Calls with a header before a JSON object of arguments: `NAME\\n{…}`, `<start>NAME<separator>{…}<end>`.
 
-    `call_opener` and `call_closer` stand around each call, `lead` before its header, `separator` behind that, `fence`
-    around the arguments, which are spelt in a `style`; `also_lead` and `also_separators` are other spellings that are
-    read. `opener` and `closer` frame all calls, where the family does that; `between` is what stands between two calls.
-    Raises `ValueError` for markers that cannot be told from what they mark.
+    Args:
+        opener: The start marker around all calls. Empty if each call has its own markers only.
+        closer: The end marker around all calls.
+        call_opener: The start marker of each call.
+        separator: The delimiter between the header and the arguments.
+        also_separators: Variants of the separator that the parser accepts.
+        call_closer: The end marker of each call.
+        lead: The literal before the header.
+        also_lead: A variant of `lead` that the parser accepts.
+        fence: The literals before and after the arguments, for example of a Markdown code fence.
+        identity: How name and id make up the header.
+        between: The literal between two calls.
+        style: How the arguments are written.
+
+    Raises:
+        ValueError: A marker cannot be distinguished from the text next to it.
     """
 
     call_opener: str = ""
@@ -105,36 +116,40 @@ class NamedJson(Frame):
             calls.record_tolerance("missing_opener")
         while True:
             yield from self._read_call(scan, calls, opener)
-            if not (yield from self._another(scan, calls, framed)):
+            if not (yield from self._begin_next_call(scan, calls, framed)):
                 break
         if framed or self.opener:
             yield from close_frame(scan, calls, opener if framed else "", *super().closers)
 
-    def _another(self, scan: Scan, calls: CallBuilder, framed: bool) -> Reading[bool]:
-        """Whether another call of the frame, or right behind one that is closed, stands here; what opens it is read."""
-        here, sign, found = scan.position, self.between.strip(), ""
-        if sign and not self.start_only_openers:
-            found = yield from follows(scan, sign)
+    def _begin_next_call(self, scan: Scan, calls: CallBuilder, framed: bool) -> Reading[bool]:
+        """Begin another call if one follows, consume its start marker, and return whether there is one.
+
+        Outside of a frame another call counts only with its own start marker, and only after `between` or after a call
+        with an end marker.
+        """
+        here, delimiter, found = scan.position, self.between.strip(), ""
+        if delimiter and not self.start_only_openers:
+            found = yield from follows(scan, delimiter)
         if self.call_opener:
             if not (framed or self.call_closer or found) or not (yield from follows(scan, self.call_opener)):
                 scan.rewind(here)
                 return False
-        elif not framed or not (yield from self._named_here(scan, calls)):
+        elif not framed or not (yield from self._call_follows(scan, calls)):
             scan.rewind(here)
             return False
         calls.begin_at(here)
-        if sign and framed and not found:
+        if delimiter and framed and not found:
             calls.record_tolerance("missing_separator")
         return True
 
-    def _named_here(self, scan: Scan, calls: CallBuilder) -> Reading[bool]:
-        """Whether a call that nothing opens stands here, unread."""
+    def _call_follows(self, scan: Scan, calls: CallBuilder) -> Reading[bool]:
+        """Return whether a call without a start marker follows. Consume only the whitespace before it."""
 
-        def begins(view: Scan) -> Reading[None]:
+        def read(view: Scan) -> Reading[None]:
             yield from self._read_call(view, calls.dry_run(view, "call"), self.opener)
 
         try:
-            yield from look_ahead(scan, begins)
+            yield from look_ahead(scan, read)
         except Committed:
             yield from scan.skip_spaces()
             return True
@@ -143,33 +158,32 @@ class NamedJson(Frame):
         return False
 
     def _read_call(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        """One call, from after its opener to after its closer."""
+        """Parse one call, from after its start marker to after its end marker. `opener` is empty if it has none."""
         name, id = yield from self._header(scan, calls)
         if id is None and self.identity.always:
             calls.record_tolerance("missing_id")
         if not opener and name[-1:] in _PUNCTUATION:
             raise Malformed(expected="the name of a tool", at=calls.name_at)
-        separated = yield from self._separated(scan, calls, opener)
+        control_token = yield from self._separated(scan, calls, opener)
         fence = yield from self._fenced(scan, calls)
-        if not separated and not calls.committed:
+        if not control_token and not calls.committed:
             here = scan.position
             opening = yield from scan.expect("{", '"{', *(() if fence else ("```json", "```")))
             if opening == "{" and not opener:
-                yield from self._member_follows(scan)
+                yield from self._require_member(scan)
             scan.rewind(here)
         begin = scan.position
         try:
             yield from read_arguments(scan, calls, name, id)
         except Malformed as wrong:
-            if separated and not calls.committed and (yield from self._closed_soon(scan, begin)):
-                calls.commit()  # all of its control tokens stand there: it was meant as a call
+            if control_token and not calls.committed and (yield from self._closed_soon(scan, begin)):
+                calls.commit()  # all control tokens of a call are present, so this is a malformed call, not content
             raise Malformed("invalid_arguments", wrong.expected, wrong.at) from None
         calls.end()
-        yield from read_behind(scan, calls)
-        if not opener and not fence and (yield from scan.begins(PROSE)) is not None:
-            calls.mark_rejected(
-                "malformed_syntax", "the end of the line after the call"
-            )  # a sentence that has a call in it
+        yield from skip_surplus(scan, calls)
+        if not opener and not fence and (yield from scan.begins(WORD_AFTER_CALL)) is not None:
+            # The call is part of a sentence.
+            calls.mark_rejected("malformed_syntax", "the end of the line after the call")
         if fence:
             closer = self.fence[1].strip() if fence == self._fence else _FENCE
             if not self._fence:
@@ -179,14 +193,19 @@ class NamedJson(Frame):
         elif self._fence:
             calls.record_tolerance("missing_fence")
         if self.call_closer.strip():
+            # Any non-empty string as the start marker: a missing end marker is recorded as a tolerance.
             yield from close_frame(scan, calls, "opened", self.call_closer.strip())
 
     @cached_property
     def _fence(self) -> str:
+        """The literal before the arguments, without whitespace."""
         return self.fence[0].strip()
 
     def _fenced(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
-        """What stands around the arguments, its opening read with the blanks around it: the family's, or markdown's."""
+        """Consume the fence before the arguments, with whitespace around it, and return it.
+
+        It is the format's own fence or a Markdown code fence. Return an empty string if there is none.
+        """
         own = self._fence
         if own and not own.startswith(_FENCE):
             found = yield from follows(scan, own)
@@ -195,21 +214,25 @@ class NamedJson(Frame):
         fence = yield from read_fence(scan)
         if not fence or not own:
             return fence
-        wanted = own.removeprefix(_FENCE).strip()
-        word = fence.removeprefix(_FENCE) + (yield from scan.take_while(_LETTERS))
-        if wanted.startswith(word):
-            yield from scan.need(f"'{own}'")  # the answer may end within the fence's word
-        if word not in ("", "json", wanted):
+        own_language = own.removeprefix(_FENCE).strip()
+        language = fence.removeprefix(_FENCE) + (yield from scan.take_while(_LANGUAGE))
+        if own_language.startswith(language):
+            yield from scan.need(f"'{own}'")  # the output may end within the fence's language
+        if language not in ("", "json", own_language):
             raise Malformed(expected=shown(own))
-        if word != wanted:
+        if language != own_language:
             calls.record_tolerance("repaired_markers")
         yield from scan.skip_spaces()
         return own
 
     def _closed_soon(self, scan: Scan, begin: int) -> Reading[bool]:
-        """Whether a control token closes the call behind the brace that stands at `begin`; nothing is read."""
+        """Return whether there is a brace at `begin` and the call's end marker soon after it. Consume nothing.
+
+        Only an end marker that is a control token counts. The search is bounded, and ends at an empty line, because
+        the text after that is held back until it is known whether it is content.
+        """
         closer, wrong = self.call_closer.strip(), scan.position
-        if len(closer) < _CONTROL:
+        if len(closer) < MIN_CONTROL_TOKEN:
             return False
         scan.rewind(begin)
         found = (yield from scan.peek()) == "{" and (
@@ -219,44 +242,49 @@ class NamedJson(Frame):
         return found
 
     def _separated(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[bool]:
-        """What stands behind the header. Detokenizers may have dropped a control token there.
+        """Consume the separator after the header, and return whether it is a control token of a call with a start
+        marker.
 
-        True where it stands: the arguments of a declared tool must follow then, and in a message nothing else may.
+        If it is, malformed arguments of a declared tool reject the call. If not, text that does not start like
+        arguments is content. A missing control token is tolerated before a brace, because detokenizers drop control
+        tokens. Formats with `start_only_openers` address a message to the tool, so that nothing but its arguments may
+        follow the separator: anything else rejects the call.
         """
         separators = (self.separator, *self.also_separators)
-        signs = [separator.strip() for separator in separators if separator.strip()]
+        delimiters = [separator.strip() for separator in separators if separator.strip()]
         spaces = yield from scan.spaces()
-        if signs:
-            sign = yield from scan.literal(literals(*signs))
-            if sign:
+        if delimiters:
+            delimiter = yield from scan.literal(literals(*delimiters))
+            if delimiter:
                 if opener and self.start_only_openers and (yield from scan.peek()) != "{":
                     calls.commit()
-                return bool(opener) and len(sign) >= _CONTROL
-        if len(signs) == len(separators):
-            if opener and len(signs[0]) >= _CONTROL and (yield from scan.peek()) == "{":
+                return bool(opener) and len(delimiter) >= MIN_CONTROL_TOKEN
+        if len(delimiters) == len(separators):
+            if opener and len(delimiters[0]) >= MIN_CONTROL_TOKEN and (yield from scan.peek()) == "{":
                 calls.record_tolerance("missing_separator")
                 return False
             marker = self.identity.marker.strip()
-            yield from scan.expect(*signs, *((marker,) if marker else ()))
-            raise Malformed(expected=one_of(signs))
+            yield from scan.expect(*delimiters, *((marker,) if marker else ()))
+            raise Malformed(expected=one_of(delimiters))
         elif "\n" not in spaces and not self._in_line:
             yield from scan.need("a line break after the name")
             raise Malformed(expected="a line break after the name")
         return False
 
     def _header(self, scan: Scan, calls: CallBuilder) -> Reading[tuple[str, str | None]]:
-        """Name and id, up to the separator."""
-        if not self.call_opener or len(self.call_opener) >= _CONTROL or self.lead[:1].isspace():
+        """Parse the header up to the separator. Return the name and the id, which may be None."""
+        # A short start marker, such as `>>>`, also occurs in ordinary text, where whitespace follows it.
+        if not self.call_opener or len(self.call_opener) >= MIN_CONTROL_TOKEN or self.lead[:1].isspace():
             yield from scan.skip_spaces()
         leads = [lead.strip() for lead in (self.lead, self.also_lead) if lead.strip()]
         if leads:
             here = scan.position
-            led = yield from scan.literal(literals(*leads))
+            lead = yield from scan.literal(literals(*leads))
             yield from scan.skip_spaces()
-            if led and not (yield from self._word_follows(scan)):
-                scan.rewind(here)  # a tool that is called like the lead
-                led = ""
-            if self.lead.strip() and not led:
+            if lead and not (yield from self._word_follows(scan)):
+                scan.rewind(here)  # the tool has the same name as the lead
+                lead = ""
+            if self.lead.strip() and not lead:
                 calls.record_tolerance("missing_prefix")
         calls.name_at = scan.position
         first = yield from self._word(scan)
@@ -281,38 +309,42 @@ class NamedJson(Frame):
 
     @cached_property
     def _in_line(self) -> bool:
-        """Whether nothing but a blank, or nothing at all, stands between name and arguments."""
+        """Whether only spaces, or nothing at all, separate the name from the arguments."""
         return not self.separator.strip() and "\n" not in self.separator
 
     @cached_property
-    def _touching(self) -> tuple[tuple[str, str], ...]:
-        """What stands right behind a word of the header and begins as words go on, and that beginning."""
-        signs = dict.fromkeys((self.separator, *self.also_separators, self.identity.marker))
-        glued = ((sign.strip(), _GLUED.match(sign)) for sign in signs)
-        return tuple((sign, found[0]) for sign, found in glued if found and found[0])
+    def _name_like_delimiters(self) -> tuple[tuple[str, str], ...]:
+        """The delimiters after a word of the header that start with characters of a name, each with that start."""
+        delimiters = dict.fromkeys((self.separator, *self.also_separators, self.identity.marker))
+        starts = ((delimiter.strip(), NAME.match(delimiter)) for delimiter in delimiters)
+        return tuple((delimiter, start[0]) for delimiter, start in starts if start and start[0])
 
     def _word(self, scan: Scan) -> Reading[str]:
-        """A name or an id: what stands right behind it may begin as if it went on."""
+        """Consume a name or an id and return it, without the start of a delimiter that follows it directly."""
         word = yield from read_name(scan)
-        for sign, glued in self._touching:
-            if word.endswith(glued) and word != glued:
+        for delimiter, start in self._name_like_delimiters:
+            if word.endswith(start) and word != start:
                 end = scan.position
-                scan.rewind(end - len(glued))
-                if (yield from scan.literal(literals(sign))):
-                    scan.rewind(end - len(glued))
-                    return word.removesuffix(glued)
+                scan.rewind(end - len(start))
+                if (yield from scan.literal(literals(delimiter))):
+                    scan.rewind(end - len(start))
+                    return word.removesuffix(start)
                 scan.rewind(end)
         return word
 
-    def _member_follows(self, scan: Scan) -> Reading[None]:
-        """A name without an opener may be a word of code, and the brace behind it open a block of that."""
+    def _require_member(self, scan: Scan) -> Reading[None]:
+        """Raise `Malformed` unless a key, or the end of the object, follows the brace.
+
+        A name without a start marker may be a word of source code, and the brace after it the start of a block.
+        """
         yield from scan.skip_spaces()
         if (yield from scan.need("a key")) not in "\"'}":
-            yield from scan.take_while(_KEY)
+            yield from scan.take_while(_BARE_KEY)
             yield from scan.skip_spaces()
             yield from scan.expect(":")
 
     def _word_follows(self, scan: Scan) -> Reading[bool]:
+        """Return whether an unquoted name follows, without consuming it."""
         here = scan.position
         word = yield from read_name(scan)
         scan.rewind(here)

@@ -16,7 +16,7 @@ from typing import Any
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame, follows, read_name
-from toolfmt.formats.engines.json_members import read_announced
+from toolfmt.formats.engines.json_members import read_arguments_after_start
 from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
 from toolfmt.formats.engines.tag_attributes import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
 from toolfmt.formats.scanner.literals import literals
@@ -243,7 +243,7 @@ class Tagged(Frame):
         if (known or token != self.tags.key_opener) and not started:
             calls.start(name)
         if self.json_arguments and token == self.json_arguments[0]:
-            yield from read_announced(scan, calls)
+            yield from read_arguments_after_start(scan, calls)
             yield from follows(scan, self.json_arguments[1])
             yield from scan.skip_spaces()
             return (yield from scan.expect(*self.tags.ends))
@@ -290,7 +290,7 @@ class Tagged(Frame):
         if not started:
             calls.start(name)
         calls.record_tolerance("other_notation")
-        yield from read_announced(scan, calls)
+        yield from read_arguments_after_start(scan, calls)
         yield from scan.skip_spaces()
         return (yield from scan.expect(*self.tags.ends))
 
