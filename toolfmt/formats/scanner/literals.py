@@ -23,8 +23,9 @@ class Literals:
         self.literals = frozenset(literals)
         self.first = frozenset(literal[0] for literal in literals)
         self.longest = max(map(len, literals), default=0)
+        ordered = sorted(self.literals)  # a longer literal directly follows its beginning
         self._extendable = {
-            short: any(long != short and long.startswith(short) for long in self.literals) for short in self.literals
+            short: following.startswith(short) for short, following in zip(ordered, [*ordered[1:], ""], strict=False)
         }
         """For each literal, whether it is the beginning of another one."""
         self.trigger, self.before = _trigger(self.literals)
