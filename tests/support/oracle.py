@@ -76,7 +76,7 @@ NOTED_SPELLINGS = {
     ("phi4", "bare objects"): "the format's own calls have a frame: missing_opener",
     ("xml_function", "without a frame"): "the format's own calls have a frame: missing_opener",
     ("llama3", "without a sign between"): "the format's own calls have a sign between them: missing_separator",
-    ("llama3", "behind Llama 4's pair"): "the format's own calls have a sign between them: missing_separator",
+    ("llama3", "after Llama 4's pair"): "the format's own calls have a sign between them: missing_separator",
 }
 """Variants that only write: the format's parser reports what they leave out as a tolerance, and strict parsing rejects
 it.

@@ -66,7 +66,7 @@ class CallBuilder:
     _inside: int | None = None
     _opener = ""
     _head: str | None = None
-    """The text from the start of the frame to its first call, once a second call has begun. A copy parses it again."""
+    """The text from the start of the frame to its first call, once a second call has started. A copy parses it too."""
     committed_before = False
     addressed = ""
     """The recipient in the header of the message that contains the calls, if the format has one."""
@@ -226,7 +226,7 @@ class CallBuilder:
         """Return the JSON Schema types that the tool declares for a parameter or part of it; None if there are none.
 
         Args:
-            path: The name of the parameter and the keys that lead to the part; an empty key stands for list items.
+            path: The name of the parameter and the keys that lead to the part; an empty key means list items.
         """
         if self._schemas is None:
             return None

@@ -15,7 +15,7 @@ FORMAT = ToolCallFormat(
     engine=JsonObject(opener="<functioncall>", separator=""),
     page=__doc__ or "",
     instructions=(
-        "To call a tool, write <functioncall> and right behind it a JSON object that holds the tool's name and its "
+        "To call a tool, write <functioncall> and directly after it a JSON object with the tool's name and its "
         "arguments. Do so for each call."
     ),
     source=("chat template of fireworks-ai/firefunction-v1", "glaiveai/glaive-function-calling-v2"),

@@ -15,7 +15,7 @@ FORMAT = ToolCallFormat(
     engine=JsonObject(opener="<|function_call|>", separator=""),
     page=__doc__ or "",
     instructions=(
-        "To call a tool, end your answer with <|function_call|> and right behind it a JSON object that holds the "
+        "To call a tool, end your answer with <|function_call|> and directly after it a JSON object with the "
         "tool's name and its arguments. Make one call at a time."
     ),
     source=(

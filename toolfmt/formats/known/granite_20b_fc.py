@@ -17,7 +17,7 @@ FORMAT = ToolCallFormat(
     engine=JsonObject(opener="<function_call>", written=_WRITTEN),
     page=__doc__ or "",
     instructions=(
-        "To call a tool, write <function_call> and behind it a JSON object that holds the tool's name and its "
+        "To call a tool, write <function_call> and after it a JSON object with the tool's name and its "
         "arguments. Write one such line for each call."
     ),
     source=(

@@ -31,7 +31,7 @@ FORMAT = ToolCallFormat(
         "without newlines": replace(_ENGINE, between="", separator=""),
         "a call a line": replace(_ENGINE, between=""),
         "no newline between calls": replace(_ENGINE, separator=""),
-        "no blank before the arguments": replace(_ENGINE, written=_CLOSED_UP),
+        "no space before the arguments": replace(_ENGINE, written=_CLOSED_UP),
     },
     page=__doc__ or "",
     instructions=(

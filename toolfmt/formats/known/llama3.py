@@ -25,7 +25,7 @@ FORMAT = ToolCallFormat(
         CallExpression(also=(_TAG,), notation=CODE_CALL, written=ReprValues(), enclosing=("[", "]")),
     ),
     variants={
-        "behind Llama 4's pair": JsonObject(opener=_PAIR, enclosing=("", ""), separator="", arguments_key="parameters"),
+        "after Llama 4's pair": JsonObject(opener=_PAIR, enclosing=("", ""), separator="", arguments_key="parameters"),
         "without a sign between": JsonObject(separator="", arguments_key="parameters"),
     },
     page=__doc__ or "",

@@ -32,7 +32,7 @@ FORMAT = ToolCallFormat(
         _LIST,
         NamedJson(call_opener=_OPENER, separator="[ARGS]", identity=NameThenId("[CALL_ID]"), left=("[/TOOL_CALLS]",)),
     ),
-    variants={"a blank behind the marker": replace(_LIST, enclosing=(" [", "]"))},
+    variants={"a space after the marker": replace(_LIST, enclosing=(" [", "]"))},
     page=__doc__ or "",
     instructions=(
         "To call tools, answer with [TOOL_CALLS] followed by a JSON list of objects, each of which holds a tool's "

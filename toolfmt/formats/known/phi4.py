@@ -25,7 +25,7 @@ FORMAT = ToolCallFormat(
     variants={"bare objects": JsonObject(separator=",")},
     page=__doc__ or "",
     instructions=(
-        "To call tools, answer with the word functools and right behind it a JSON list; each call in it is an object "
+        "To call tools, answer with the word functools and directly after it a JSON list; each call in it is an object "
         "that holds the tool's name and its arguments."
     ),
     source=(

@@ -21,7 +21,7 @@ FORMAT = ToolCallFormat(
     engine=JsonObject(opener="<|tool_calls|>", enclosing=("[", "]"), separator="", notation=LITERAL, written=_WRITTEN),
     page=__doc__ or "",
     instructions=(
-        "To call tools, write <|tool_calls|> and behind it a list; each call in it is a dictionary that holds an id of "
+        "To call tools, write <|tool_calls|> and after it a list; each call in it is a dictionary that holds an id of "
         "nine letters and digits, the tool's name and its arguments."
     ),
     source=("chat template of sbintuitions/sarashina2.2-3b-instruct-v0.1",),
