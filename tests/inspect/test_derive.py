@@ -23,8 +23,8 @@ from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.reasoning_markers import COMMON, THINK
 from toolfmt.formats.values.json_layout import WrittenObject
-from toolfmt.formats.values.value_reader import CODE, CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
-from toolfmt.formats.values.value_reader import JSON as JSON_SYNTAX
+from toolfmt.formats.values.syntaxes import CODE, CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
+from toolfmt.formats.values.syntaxes import JSON as JSON_SYNTAX
 from toolfmt.formats.values.value_writers import (
     JsonValues,
     MarkedValues,

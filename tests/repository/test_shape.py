@@ -95,7 +95,7 @@ def test_a_page_about_the_code_names_modules_that_exist(page: str) -> None:
 
 def test_every_test_file_is_in_the_directory_of_the_package_that_it_tests() -> None:
     """Its name starts with that of a module or package inside: `tests/render/test_budget_of_tools.py` tests
-    `toolfmt/render/budget.py`. In `formats` only the directory counts until its modules are in packages.
+    `toolfmt/render/budget.py`. In `formats` only the directory counts: many tests are about all formats.
     """
     astray = []
     for path in (ROOT / "tests").rglob("test_*.py"):
@@ -122,6 +122,15 @@ def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
 
 LONG_MODULES = {
     "toolfmt/cli/commands.py": 600,  # every command's options and help, nothing else
+    "toolfmt/formats/engines/call_builder.py": 570,  # the state of calls, which every engine uses
+    "toolfmt/formats/engines/call_expression.py": 665,  # one engine
+    "toolfmt/formats/engines/json_members.py": 710,  # the members of one call, in any order
+    "toolfmt/formats/engines/json_object.py": 595,  # one engine
+    "toolfmt/formats/engines/raw_value.py": 680,  # one decision, where a value ends, by what follows each marker
+    "toolfmt/formats/engines/tagged.py": 535,  # one engine, and the checks of its markers
+    "toolfmt/formats/grammar/schemas.py": 525,  # which schemas grammars support, in one place
+    "toolfmt/formats/parser/driver.py": 470,  # one state machine
+    "toolfmt/formats/scanner/scanner.py": 450,  # the primitives
     "toolfmt/grammars/gbnf.py": 440,  # one exporter
     "toolfmt/inspect/probe/capabilities.py": 430,  # one probe a capability
     "toolfmt/inspect/report/report.py": 640,  # the dataclasses of the report, which is one JSON document
@@ -132,15 +141,13 @@ LONG_MODULES = {
     "toolfmt/render/verify/sentinel_request.py": 410,  # how a request's texts become sentinels
     "toolfmt/templates/engine/chat_template.py": 445,  # the façade of templates: one property an analysis
 }
-"""Modules over 400 lines, with their limit. `toolfmt/formats` is not measured before its core is rewritten."""
+"""Modules over 400 lines, with their limit."""
 
 
 def test_modules_and_functions_are_short() -> None:
     lines, long_functions = {}, []
     for path in sorted((ROOT / "toolfmt").rglob("*.py")):
         name, text = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
-        if name.startswith("toolfmt/formats/"):
-            continue
         lines[name] = text.count("\n")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

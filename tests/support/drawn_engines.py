@@ -18,7 +18,7 @@ from toolfmt.formats.engines.nested_tags import NestedTags
 from toolfmt.formats.engines.tag_attributes import QUOTED, STRING_ATTRIBUTE, Attributes, EscapedAttributes
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.values.value_reader import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks
+from toolfmt.formats.values.syntaxes import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks
 from toolfmt.formats.values.value_writers import (
     JsonValues,
     MarkedValues,

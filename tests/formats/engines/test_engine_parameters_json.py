@@ -27,7 +27,7 @@ from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
 from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
-from toolfmt.formats.values.value_reader import CODE, JSON, LITERAL
+from toolfmt.formats.values.syntaxes import CODE, JSON, LITERAL
 from toolfmt.messages.message import Message
 
 _PAIRS = (

@@ -19,7 +19,7 @@ from toolfmt.formats import write
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
-from toolfmt.formats.values.value_reader import QUOTED_JSON
+from toolfmt.formats.values.syntaxes import QUOTED_JSON
 from toolfmt.formats.values.value_writers import QuotedJsonValues
 
 

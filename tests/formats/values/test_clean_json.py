@@ -10,7 +10,8 @@ import pytest
 
 from toolfmt.formats import Parser
 from toolfmt.formats.values.clean_json import DEEPEST, DONE, CleanJson
-from toolfmt.formats.values.value_reader import JSON, whole_value
+from toolfmt.formats.values.syntaxes import JSON
+from toolfmt.formats.values.value_reader import whole_value
 from toolfmt.messages.events import ToolCallArguments, ToolCallEnd, ToolCallRejected
 
 _LEAVES: list[Any] = [0, -1.5e3, 10**30, True, None, "", "a b", 'q"\\\n', "é\U0001f600", "\ud83d", {}, []]

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from toolfmt.formats.engines.frame import NAME
-from toolfmt.formats.values.value_reader import BetweenMarks, Notation, ending_at_first, without, without_characters
+from toolfmt.formats.values.syntaxes import BetweenMarks, Notation, ending_at_first, without, without_characters
 
 _IN_NAMES = re.compile(r"[\w.:/$@+-]")
 _IN_VALUES = re.compile(r"[\w.+-]")

@@ -25,14 +25,8 @@ from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, 
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import UNESCAPED, escaped, quoted
 from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
-from toolfmt.formats.values.value_reader import (
-    BetweenMarks,
-    Buffered,
-    Notation,
-    first_of_string,
-    read_string,
-    read_value,
-)
+from toolfmt.formats.values.syntaxes import BetweenMarks, Notation
+from toolfmt.formats.values.value_reader import Buffered, first_of_string, read_string, read_value
 from toolfmt.formats.values.value_writers import ValueWriter
 from toolfmt.messages.rejections import end_marker, named, one_of, shown
 

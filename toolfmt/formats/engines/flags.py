@@ -20,7 +20,8 @@ from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import LONGEST_WORD, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
-from toolfmt.formats.values.value_reader import JSON, read_value
+from toolfmt.formats.values.syntaxes import JSON
+from toolfmt.formats.values.value_reader import read_value
 
 _FLAG = re.compile(r"[\w.-]*")
 

@@ -29,11 +29,10 @@ from toolfmt.formats.scanner.scanner import (
 )
 from toolfmt.formats.scanner.spans import LONE_SURROGATE, quoted
 from toolfmt.formats.values.json_layout import NAME_AND_ARGUMENTS, Members
+from toolfmt.formats.values.syntaxes import JSON, Notation
 from toolfmt.formats.values.value_reader import (
-    JSON,
     BoundedBuffered,
     Buffered,
-    Notation,
     TooLong,
     read_key,
     read_string,

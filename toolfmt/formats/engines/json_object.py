@@ -30,7 +30,8 @@ from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, gradual
 from toolfmt.formats.values.json_layout import KEYED, Members, WrittenObject
-from toolfmt.formats.values.value_reader import JSON, Notation, whole_value
+from toolfmt.formats.values.syntaxes import JSON, Notation
+from toolfmt.formats.values.value_reader import whole_value
 from toolfmt.messages.rejections import one_of
 
 _BARE_KEY = re.compile(r"[a-z_]*")

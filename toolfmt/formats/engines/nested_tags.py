@@ -22,7 +22,8 @@ from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.clean_json import DEEPEST
 from toolfmt.formats.values.schema_types import STRING, Types, raw_text, type_of
-from toolfmt.formats.values.value_reader import LITERAL, read_value
+from toolfmt.formats.values.syntaxes import LITERAL
+from toolfmt.formats.values.value_reader import read_value
 from toolfmt.messages.rejections import end_marker, named
 
 _TAG = re.compile(r"[^<>\s/]*")

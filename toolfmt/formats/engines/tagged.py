@@ -23,7 +23,8 @@ from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.schema_types import STRING, Types
-from toolfmt.formats.values.value_reader import LITERAL, read_value, without
+from toolfmt.formats.values.syntaxes import LITERAL, without
+from toolfmt.formats.values.value_reader import read_value
 from toolfmt.formats.values.value_writers import TEXT_BY_TYPE, TextWriter
 from toolfmt.messages.rejections import end_marker, named, shown
 

@@ -30,7 +30,7 @@ from toolfmt.formats.grammar.nodes import EMPTY, Node, maybe, row
 from toolfmt.formats.grammar.schemas import Arguments
 from toolfmt.formats.grammar.tagged import tagged_calls
 from toolfmt.formats.grammar.value_nodes import JSON_SYNTAX, QuotedValueNodes, ValueNodes, value_syntax_of
-from toolfmt.formats.values.value_reader import BetweenMarks
+from toolfmt.formats.values.syntaxes import BetweenMarks
 
 
 @singledispatch

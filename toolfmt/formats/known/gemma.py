@@ -8,7 +8,7 @@ template. Words without markers are parsed as strings if they are neither a numb
 
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.values.value_reader import BetweenMarks
+from toolfmt.formats.values.syntaxes import BetweenMarks
 from toolfmt.formats.values.value_writers import MarkedValues
 
 _OPENER, _CLOSER = "<start_function_call>", "<end_function_call>"

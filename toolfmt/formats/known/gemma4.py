@@ -11,7 +11,7 @@ declared tools, of calls without `call` and of `call:NAME{…}` whose control to
 
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.values.value_reader import BetweenMarks
+from toolfmt.formats.values.syntaxes import BetweenMarks
 from toolfmt.formats.values.value_writers import MarkedValues
 
 _OPENER, _CLOSER = "<|tool_call>", "<tool_call|>"

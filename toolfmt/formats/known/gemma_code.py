@@ -12,7 +12,7 @@ Results are passed in a `tool_output` fence.
 
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.syntaxes import CODE_CALL
 from toolfmt.formats.values.value_writers import PythonValues
 
 FORMAT = ToolCallFormat(

@@ -13,7 +13,7 @@ from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.syntaxes import CODE_CALL
 from toolfmt.formats.values.value_writers import ReprValues
 
 _TAG, _PAIR = "<|python_tag|>", "<|python_start|><|python_end|>"

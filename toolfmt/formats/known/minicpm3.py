@@ -14,7 +14,7 @@ fence. Text between `<|thought_start|>` and `<|thought_end|>` is reasoning.
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import THINK, ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.syntaxes import CODE_CALL
 from toolfmt.formats.values.value_writers import JsonValues
 
 FORMAT = ToolCallFormat(

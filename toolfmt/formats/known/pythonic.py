@@ -13,7 +13,7 @@ unambiguous.
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.values.value_reader import CODE_CALL
+from toolfmt.formats.values.syntaxes import CODE_CALL
 from toolfmt.formats.values.value_writers import PythonValues
 
 FORMAT = ToolCallFormat(

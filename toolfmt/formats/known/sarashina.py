@@ -10,7 +10,7 @@ It takes calls with `id`, `name` and `arguments` in one object, without OpenAI's
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.values.json_layout import WrittenObject
-from toolfmt.formats.values.value_reader import LITERAL
+from toolfmt.formats.values.syntaxes import LITERAL
 
 _WRITTEN = WrittenObject(
     ("{'id': ", "id", ", 'name': ", "name", ", 'arguments': ", "arguments", "}"), quote="'", id="call{number:05d}"

@@ -25,7 +25,7 @@ from toolfmt.formats.response_template.declaration import (
     unsupported,
 )
 from toolfmt.formats.response_template.regex import Pattern
-from toolfmt.formats.values.value_reader import BetweenMarks
+from toolfmt.formats.values.syntaxes import BetweenMarks
 from toolfmt.formats.values.value_writers import MarkedValues
 
 

@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from toolfmt.formats.values.call_id_template import check_id_form, format_call_id
-from toolfmt.formats.values.value_reader import LITERAL, whole_value
+from toolfmt.formats.values.syntaxes import LITERAL
+from toolfmt.formats.values.value_reader import whole_value
 
 NAME, ARGUMENTS, ARGUMENTS_STRING, ID, NUMBER = "name", "arguments", "arguments_string", "id", "number"
 """The placeholders: the tool's name and the call's id as strings, the arguments as an object or as a JSON string that

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from toolfmt.formats.scanner.scanner import Malformed
-from toolfmt.formats.values.value_reader import LITERAL, whole_value
+from toolfmt.formats.values.syntaxes import LITERAL
+from toolfmt.formats.values.value_reader import whole_value
 
 Types: TypeAlias = frozenset[str] | None
 """JSON Schema type names. None if the types are unknown."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolfmt.formats.engines.call_expression import CallExpression
-from toolfmt.formats.values.value_reader import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks, Notation
+from toolfmt.formats.values.syntaxes import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks, Notation
 from toolfmt.formats.values.value_writers import (
     JsonValues,
     MarkedValues,

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
 from toolfmt.formats.values.json_layout import WrittenObject
-from toolfmt.formats.values.value_reader import CODE, JSON, LITERAL
+from toolfmt.formats.values.syntaxes import CODE, JSON, LITERAL
 from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, EngineCandidate, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
 from toolfmt.inspect.format.derive.reasons import NotDerivable
