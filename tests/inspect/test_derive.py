@@ -20,8 +20,7 @@ from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.engines.nested_tags import NestedTags
 from toolfmt.formats.engines.tag_attributes import PLAIN, QUOTED, Attributes
 from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.reasoning_markers import COMMON, THINK
+from toolfmt.formats.format import COMMON_REASONING, THINK, ToolCallFormat
 from toolfmt.formats.values.json_layout import WrittenObject
 from toolfmt.formats.values.syntaxes import CODE, CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
 from toolfmt.formats.values.syntaxes import JSON as JSON_SYNTAX
@@ -640,7 +639,7 @@ _TEXT_WITH_CALL = "{{ '<@>' ~ m.content ~ '</@>' if m.tool_calls else m.content 
 
 
 def test_a_format_knows_its_own_reasoning_first_and_the_common_pairs() -> None:
-    assert (("<pondering>", "</pondering>"), *COMMON) == first(template(*_ACT)).reasoning_read
+    assert (("<pondering>", "</pondering>"), *COMMON_REASONING) == first(template(*_ACT)).reasoning_read
 
 
 def test_a_block_that_the_prompt_opens_is_reasoning_and_no_header() -> None:
@@ -648,7 +647,7 @@ def test_a_block_that_the_prompt_opens_is_reasoning_and_no_header() -> None:
     source = template(*_ACT, header=generation_prompt).replace("<pondering>", "").replace("</pondering>", "</think>")
     format = first(source)
     assert format.reasoning == (THINK,)
-    assert format.reasoning_read == COMMON
+    assert format.reasoning_read == COMMON_REASONING
     assert format.headers == (r"<reply\-here>",)
 
 
@@ -792,8 +791,8 @@ def test_the_common_reasoning_pairs_are_those_of_the_known_formats(format: ToolC
         or pair[1] == "<|end|>"
         or "plamo" in pair[0]
     }
-    assert set(format.reasoning) - own - set(COMMON) == set(), (
-        f"{format.name}: add the reasoning block to COMMON in toolfmt/formats/reasoning_markers.py, so that it is read "
+    assert set(format.reasoning) - own - set(COMMON_REASONING) == set(), (
+        f"{format.name}: add the reasoning block to COMMON_REASONING in toolfmt/formats/format.py, so that it is read "
         "of unknown models too; if it is a header or plain words, to those that this test leaves out"
     )
 

@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
 # The same inside a package: each layer may import those before it. A module of the package itself is listed separately.
 LAYERS: dict[str, list[set[str]]] = {
     "formats": [
-        {"scanner", "complete_calls", "reasoning_markers", "runtime_parsers", "tolerances"},
+        {"scanner", "complete_calls", "runtime_parsers", "tolerances"},
         {"values"},
         {"engines"},
         {"markers"},

@@ -19,7 +19,7 @@ ENTRIES = {
     "toolfmt": 16,  # httpx has 18, click 17
     "toolfmt/cli": 27,  # a module a command, and what commands share
     "toolfmt/cli/printing": 24,  # a module for each thing that is printed
-    "toolfmt/formats": 20,  # nine packages, and what describes a format
+    "toolfmt/formats": 19,  # nine packages, and what describes a format
     "toolfmt/formats/known": 75,  # a module a format
     "toolfmt/inspect": 15,  # seven packages, and the modules that use them
     "toolfmt/inspect/checks": 68,  # a module a finding, and what several of them use

@@ -73,11 +73,11 @@ class Masking:
 @cache
 def known_markers() -> frozenset[str]:
     """Return the markers of toolfmt's own formats, of calls and of reasoning."""
+    from toolfmt.formats.format import COMMON_REASONING
     from toolfmt.formats.known import KNOWN
-    from toolfmt.formats.reasoning_markers import COMMON
     from toolfmt.formats.serialization.format_data import format_to_dict
 
-    found = {mark for pair in COMMON for mark in pair}
+    found = {mark for pair in COMMON_REASONING for mark in pair}
     for known in KNOWN:
         marks = known.markers
         found |= {*marks.output_literals, *marks.ends, *_texts(format_to_dict(known).get("engine"))}

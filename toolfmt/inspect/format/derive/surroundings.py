@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolfmt.formats.format import COMMON_REASONING, THINK
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
-from toolfmt.formats.reasoning_markers import COMMON, THINK
 from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, SENTINELS, Rendered
 from toolfmt.inspect.format.derive.text_cuts import (
     before_marker,
@@ -70,7 +70,7 @@ class Surroundings:
         header = self.rendered.header.strip()
         if header and header in before:
             before = before[before.rfind(header) + len(header) :]
-        for opener, closer in (*self.own_reasoning, *COMMON, *self.wrapped):
+        for opener, closer in (*self.own_reasoning, *COMMON_REASONING, *self.wrapped):
             closed, opened = before.rfind(closer), before.rfind(opener)
             if closed >= 0:
                 before = before[closed + len(closer) :]
@@ -138,7 +138,7 @@ def _around_reasoning(rendered: Rendered, response: str) -> Pair | None:
     header = rendered.header.removesuffix(rendered.question[same:]) if prompted else ""
     if not opener or len(closer) < _SHORTEST_MARK or (opener == header.strip()) or len(opener) >= _LONGEST_MARK:
         return None
-    common = (pair for pair in COMMON if opener.endswith(pair[0]) and pair[1] == closer)
+    common = (pair for pair in COMMON_REASONING if opener.endswith(pair[0]) and pair[1] == closer)
     return next(common, (opener, closer))
 
 
@@ -156,7 +156,7 @@ def _around_words(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[tuple[Pa
     if not rendered.question or not rendered.text_response.startswith(rendered.question):
         return (), ()
     first, _, after = rendered.text_response[len(rendered.question) :].partition(REPLY)
-    for _, closer in (*pairs, *COMMON):
+    for _, closer in (*pairs, *COMMON_REASONING):
         first = first[first.rfind(closer) + len(closer) :] if closer in first else first
     if not first.strip() or len(first) >= _LONGEST_START:
         return (), ()
@@ -170,7 +170,7 @@ def _around_words(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[tuple[Pa
 def _headers(rendered: Rendered) -> tuple[str, ...]:
     """Return the text between a question and the response, if it is recognizable only for this template."""
     header = rendered.header.strip() or rendered.question.rpartition(USER)[2].strip()
-    for mark in (*(closer for _, closer in COMMON), *(opener for opener, _ in COMMON)):
+    for mark in (*(closer for _, closer in COMMON_REASONING), *(opener for opener, _ in COMMON_REASONING)):
         header = header.removesuffix(mark).strip()
     tail = rendered.question[-_TAIL:]
     if not 0 < len(header) < _LONGEST_HEADER or not holds_marker(header) or header not in tail:
