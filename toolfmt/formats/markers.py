@@ -37,7 +37,7 @@ class Markers:
     """Everything that a call starts with, with or without a frame."""
     frame_closers: frozenset[str]
     ends: tuple[str, ...]
-    """Literals at which a call may be cut off: the markers of calls, and a code fence."""
+    """Markers of which a truncated output may show only the beginning after a call."""
     inner: Inner
     at_start: Literals
     """Searched for at the start of the output, and directly after a call or a reasoning block."""

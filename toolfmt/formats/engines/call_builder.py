@@ -92,7 +92,7 @@ class CallBuilder:
         ends: Collection[str] = (),
     ) -> None:
         self._ends = ends
-        """The end markers that may be cut at the end of the output."""
+        """Markers of which a truncated output may show only the beginning after a call."""
         self.events: list[Event] = []
         self.committed = False
         self._scan = scan
@@ -116,7 +116,10 @@ class CallBuilder:
             self._inside = self._scan.position
 
     def commit(self) -> None:
-        """From here on this is certainly a call: an error rejects it, and it no longer becomes content."""
+        """From here on this is certainly a call: an error rejects it.
+
+        Only a long call of an undeclared tool still becomes content (`Undeclared`).
+        """
         self.committed = True
 
     def abandon_as_content(self) -> NoReturn:
@@ -476,8 +479,8 @@ class CallBuilder:
 class DryRun(CallBuilder):
     """Calls that are parsed but not reported, to see whether the text has any.
 
-    `until` says how much has to be seen: the end of the frame; that the text is certainly a call; or the first name.
-    Once that is seen, `Committed` is raised.
+    `until` is `end` to parse the whole frame, or `call` or `name` to raise `Committed` as soon as the text is certainly
+    a call, or the first name is known.
     """
 
     streams = False

@@ -175,7 +175,7 @@ class Value:
     def streamed(self, before: str = "") -> Reading[str]:
         """Emit a string while it arrives. `before` is its beginning."""
         self.calls.arguments('"' + escaped(before))
-        self._look_ahead()
+        self._fail_if_never_ended()
         while True:
             body = Raw(self.wanted)
             try:
@@ -193,7 +193,7 @@ class Value:
         number with many digits."""
         parts: list[str] = []
         held, bounded = 0, types is not None and not types & STRING
-        self._look_ahead()
+        self._fail_if_never_ended()
         while True:
             here = self.scan.position
             stop = yield from self.scan.find_near(self.wanted, max(_MOST_HELD - held, 0))
@@ -239,7 +239,7 @@ class Value:
         return (yield from self.streamed(word))
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
-        """Return the token that ends the value, which is read, or "" and the text, which belongs to the value."""
+        """Return the token that ends the value (it is consumed) and ""; or "" and text that belongs to the value."""
         raise NotImplementedError
 
     def _typed(self, text: str, types: Types) -> str | None:
@@ -253,7 +253,7 @@ class Value:
         """Reset the state, because the value is parsed again."""
         self.doubt = None
 
-    def _look_ahead(self) -> None:
+    def _fail_if_never_ended(self) -> None:
         """Stop at once if the output has ended and nothing in it ends the value."""
         if self.scan.closed and self.wanted.search(self.scan.text, self.scan.at, True) is None:
             self._never_ended()

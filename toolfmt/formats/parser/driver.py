@@ -31,10 +31,10 @@ class Driver:
 
     # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
     fed = False
-    """Whether the text is the model's; before, it is the prefix, which is the prompt's."""
-    state: Literal["between", "content", "call", "reasoning", "again"] = "between"
+    """False while the prefix, which is text of the prompt, is parsed; then True."""
+    state: Literal["between", "content", "call", "reasoning", "block_start"] = "between"
     """The current position: between calls, blocks and content (`between`), in content, in a frame of calls, in a
-    reasoning block, or after the start marker of a block (`again`)."""
+    reasoning block, or directly after the start marker of a block, which the model may repeat (`block_start`)."""
     beside_call = False
     """Whether whitespace here is next to a call or a marker, and not content."""
     after_call = False
@@ -87,7 +87,7 @@ class Driver:
         goes_on = True
         if self.state == "content":
             goes_on = yield from self._content_and_call()
-        if self.state in ("reasoning", "again"):
+        if self.state in ("reasoning", "block_start"):
             yield from self._block()
         while goes_on:
             self.state = "between"
@@ -115,7 +115,7 @@ class Driver:
             if not self.beside_call and not marks.start_only_openers:
                 self._emit(Content, spaces, begin)  # otherwise a message begins, and its header may be anywhere
             self._mark(opener, here)
-            self.state, self.block_closers, self.drafts.looked_at = "again", marks.reasoning[opener], 0
+            self.state, self.block_closers, self.drafts.looked_at = "block_start", marks.reasoning[opener], 0
             yield from self._block()
         elif may_call and (yield from self._call(opener, here)):
             self.beside_call, self.name_at_start = True, False
@@ -165,7 +165,7 @@ class Driver:
 
     def _block(self) -> Reading[None]:
         """Parse a reasoning block after its start marker. Whitespace after it belongs to the content."""
-        if self.state == "again":
+        if self.state == "block_start":
             yield from self._skip_repeated_starts()
         self.state = "reasoning"
         yield from self._reason(self.block_closers)

@@ -30,7 +30,7 @@ def pass_over(pending: PendingSpan, text: str, found: re.Match[str] | None) -> l
     elif span.beginning is not None and (begins := span.beginning(found)) is not None:
         emitted, at = text[:begins] if span.encode is None else span.encode(text[:begins]), begins
     elif calls is None or calls.strict:
-        return None  # strict parsing continues at once after what it rejects
+        return None  # in strict mode `read` stops before what it rejects, and only the generator continues
     else:
         try:
             emitted, at, ended = span.read(text, 0, False)

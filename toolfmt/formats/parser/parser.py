@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Literal, NoReturn
 
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parser.copying import copy_of
 from toolfmt.formats.parser.driver import Driver
 from toolfmt.formats.parser.fast_path import pass_over, pass_over_joined
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
-from toolfmt.formats.parser.snapshot import copy_of
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.messages.events import Event, ToolCallArguments

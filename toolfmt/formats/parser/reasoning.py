@@ -1,7 +1,8 @@
 """Calls in reasoning blocks: whether a call is a draft, which is never executed, or the response itself.
 
 A call in a block counts if the block is never closed, if nothing follows the end of the block, or if another message
-begins in it. All of this is looked up in a lookahead; how often, and how far, is bounded.
+begins in it. Dry runs decide this. Their number is bounded, and so is how far they go beyond an end marker; the wait
+for the end marker is not.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 
 _MOST_LOOKED_AT = 16
-"""Maximum number of lookaheads for calls in a block that is never closed, or that its end marker cuts. Each costs as
-much as the output is long."""
+"""Maximum number of dry runs for calls in a block that is never closed, and for calls that an end marker interrupts.
+Each costs as much as the output is long."""
 _MAX_DRAFT_TAIL = 2000
 """An end marker of the block inside a draft belongs to a value of the draft, if the draft ends within so many
 characters. The output is held back for that."""

@@ -1,4 +1,4 @@
-"""Lookahead: parse a bounded text as if it were all that is left, without consuming it.
+"""Lookahead: parse a bounded number of the next characters without consuming them.
 
 It decides what the first characters cannot: for example, whether a call without a frame ends like one. No text is held
 back for longer than the bound, and going back costs at most as much.
@@ -32,10 +32,10 @@ def _seen_through(waiting: PendingSpan | None, scan: Scan, end: int) -> PendingS
 
 
 def look_ahead(scan: Scan, read: Callable[[Scan], Reading[Answer]], most: int = MAX_LOOKAHEAD) -> Reading[Answer]:
-    """Return what `read` returns for the next `most` characters. They stay unread, also if it raises.
+    """Return what `read` returns for at most `most` of the next characters. Nothing is consumed, even on an error.
 
-    Raises `LookaheadExceeded` if `read` needs more characters, and what `read` raises. It raises `Incomplete` only if
-    the output ends within them.
+    Raises `LookaheadExceeded` if `read` needs more characters, and passes on what `read` raises. `Incomplete` means
+    that the output itself ended.
     """
     begin, view = scan.position, Scan(offset=scan.position)
     view.keep(begin)

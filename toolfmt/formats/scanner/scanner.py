@@ -77,11 +77,11 @@ class Span(Protocol):
     encode: Callable[[str], str] | None
     """What text inside the span is emitted as; None if it is emitted unchanged."""
     trigger: str
-    """A character that every end of the span starts with, after at most one of `before`. A text without it that does
-    not end with one of those is inside the span. Empty if there is no such character."""
+    """A character that is the first of every possible end, or the second after a character in `before`. A chunk without
+    it that does not end with a character in `before` cannot end the span. Empty if there is no such character."""
     before: str
     beginning: Callable[[re.Match[str]], int | None] | None
-    """Where a match of `may_end` starts, if it can only be the beginning of the end; None if it is more than that. The
+    """Returns the start of a match of `may_end` that is only a partial end marker; None for a complete one. This
     attribute is None if every match needs `read`."""
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:

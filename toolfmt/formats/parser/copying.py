@@ -31,7 +31,7 @@ def copy_of(driver: Driver) -> Driver:
         in_call = driver.state == "call"
         again = _read_again(twin, in_call and calls.committed_before, head, text)
         again = again if in_call and head is None and not calls.has_emitted else []
-    if again:  # the text at once decides sooner than in chunks, and the original has emitted none of it
+    if again:  # in one piece, text may be decided earlier than in chunks: the original has not emitted these
         twin.events[:] = [*map(replace, driver.events), *again]
     else:
         twin.scan.adopt(scan)
@@ -45,7 +45,7 @@ def copy_of(driver: Driver) -> Driver:
 
 
 def _open_text(driver: Driver) -> tuple[str | None, int, str]:
-    """Return the head of the open call's frame if it is not the first call, where the undecided text begins, and it."""
+    """Return the head of the frame (None if its first call is open), the offset of the undecided text, and it."""
     calls, scan = driver.calls, driver.scan
     head = calls.head if driver.state == "call" else None
     if scan.mark is None:
