@@ -65,7 +65,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """A page of `docs/` with links to other files of the repository that lead to the pages that show these."""
+    """A page of `docs/` with links to other files of the repository that lead to the pages that show these.
+
+    The design pages are in the navigation but not in the search, whose index every page loads: they are about the code.
+    """
+    if page.file.src_uri.startswith("design/"):
+        page.meta["search"] = {"exclude": True}
     if page.file.generated_by is not None:
         return markdown
     markdown = markdown.replace("OWNER/toolfmt", str(config.repo_name))
