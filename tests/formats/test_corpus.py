@@ -43,6 +43,7 @@ DECISIVE = {
     "deepseek_dsml/values: without the mark, an undeclared tool",
     "gemma_code/lookalikes: a call with nothing around it, then a program in a fence",
     "gpt_oss/lookalikes: a message to the user with an object in it, without tools",
+    "json/malformed: no comma before the arguments",
     "kimi_k2/malformed: a header that is only a counter has no name",
     "lfm2/malformed: positional arguments take the names of the schema, in the order of the definition",
     "xml_function/malformed: part of an end marker makes the end of the value ambiguous",
