@@ -221,7 +221,7 @@ def _parsers(format: ToolCallFormat) -> list[tuple[str, Any]]:
 def _in_words(format: ToolCallFormat) -> str:
     what = (
         "If a template drops tools, `render` describes them in the system message. For the first tool above, this is "
-        "`toolfmt.formats.prompting.tool_descriptions(format, tools)`:"
+        "`toolfmt.formats.prose(format, tools)`:"
     )
     described = code(told_in_words(format, _TOOLS[:1]), "{ .text .wrapped }")
     return f"## Described in the system prompt {_NOT_SEARCHED}\n\n{what}\n\n{described}"

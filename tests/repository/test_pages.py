@@ -8,6 +8,7 @@ toolfmt exist, and that its commands and options exist. `pages.py` does the comp
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
 from pathlib import Path
 
@@ -89,6 +90,24 @@ def _defined(module: str) -> set[str]:
     named = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     taken = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     return named | taken
+
+
+CALLED = re.compile(r"\b(toolfmt(?:\.\w+)+)\(")
+
+
+def test_a_function_that_a_text_calls_is_there() -> None:
+    """Texts are the pages by hand, the sources of the generated ones, and the help and messages of toolfmt."""
+    sources = [*(ROOT / "documentation").glob("*.py"), *(ROOT / "toolfmt").rglob("*.py")]
+    named = {name for path in [*PAGES, *sources] for name in CALLED.findall(path.read_text("utf-8"))}
+    assert {"toolfmt.load", "toolfmt.formats.prose"} <= named
+    wrong = []
+    for name in sorted(named):
+        try:
+            if not callable(pkgutil.resolve_name(name)):
+                wrong.append(name)
+        except (ImportError, AttributeError):
+            wrong.append(name)
+    assert wrong == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
