@@ -1,7 +1,7 @@
 """Parse a regular expression into nodes.
 
 Parsing never fails. What a caller does not support is a node too (`Atom("*")`, `Group("?", …)`), so each caller rejects
-it with its own message.
+it with its own message, as an `UnsupportedPattern`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ _CLASS = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]", re.DOTALL)
 _MEMBER = re.compile(rf"(\\[sSwWdD])|({_CHARACTER})(?:-({_CHARACTER}))?", re.DOTALL)
 _GROUP = re.compile(r"\((\?(?:P<\w+>|:|=|!|<=|<!)?)?")
 _QUANTIFIER = re.compile(r"([*+?]|\{[0-9]{1,9}(?:,[0-9]{0,9})?\})(\??)")
+
+
+class UnsupportedPattern(Exception):
+    """An expression, or a part of it, is not supported. The message describes that part or gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolfmt._util import regular_expressions
-from toolfmt._util.regular_expressions import CharacterClass, Group, Options, Repetition, parse
+from toolfmt._util.regular_expressions import CharacterClass, Group, Options, Repetition, UnsupportedPattern, parse
 from toolfmt.formats.grammar.nodes import EMPTY, Node, Repeated, Text, either, maybe, row
 
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "b": "\b"}
@@ -29,14 +29,10 @@ def nodes_of(pattern: str) -> Node:
     options, end = parse(pattern)
     try:
         if end < len(pattern):
-            raise _Unsupported
+            raise UnsupportedPattern
         return _alternatives(options)
-    except _Unsupported:
+    except UnsupportedPattern:
         raise ValueError(f"no expression that every syntax can say: {pattern!r}") from None
-
-
-class _Unsupported(Exception):
-    """A part of the expression that `Pattern` does not define."""
 
 
 def _alternatives(options: Options) -> Node:
@@ -46,20 +42,20 @@ def _alternatives(options: Options) -> Node:
 def _node(part: regular_expressions.Node) -> Node:
     if isinstance(part, Repetition):
         if part.stacked:
-            raise _Unsupported
+            raise UnsupportedPattern
         node = _node(part.node)
         return maybe(node) if part.quantifier == "?" else _times(node, part.least, part.most)
     if isinstance(part, Group):
         if part.kind not in ("", "?:") or not part.closed:
-            raise _Unsupported
+            raise UnsupportedPattern
         return _alternatives(part.options)
     if isinstance(part, CharacterClass):
         if not part.closed:
-            raise _Unsupported
+            raise UnsupportedPattern
         ranges = ((_character(first), _character(last or first)) for first, last in part.members())
         return Characters(tuple(ranges), part.negated)
     if part.source in _UNSUPPORTED:
-        raise _Unsupported
+        raise UnsupportedPattern
     return Text(_character(part.source))
 
 
@@ -72,7 +68,7 @@ def _character(source: str) -> str:
     if escaped in _ESCAPED:
         return _ESCAPED[escaped]
     if not escaped or escaped.isalnum():
-        raise _Unsupported
+        raise UnsupportedPattern
     return escaped
 
 

@@ -17,10 +17,11 @@ from response_templates import every_format
 from transformers.utils.chat_parsing import parse_response
 
 import toolfmt
+from toolfmt._util.regular_expressions import UnsupportedPattern
 from toolfmt.errors import NoResponseTemplate
 from toolfmt.formats import Call, ToolCallFormat, get
 from toolfmt.formats.response_template.reader import declared_formats, from_response_template
-from toolfmt.formats.response_template.regex import Matcher, Steps, UnsupportedPattern, read_pattern
+from toolfmt.formats.response_template.regex import Matcher, Steps, read_pattern
 from toolfmt.formats.response_template.writer import template_of
 from toolfmt.integrations.verified_templates import TOOLS, plain_cases
 from toolfmt.messages.events import ToolCallEnd

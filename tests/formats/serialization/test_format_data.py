@@ -17,12 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from toolfmt._util.regular_expressions import UnsupportedPattern
 from toolfmt.errors import BadFormat
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.serialization.format_data import format_to_dict, from_data, from_text, to_text
-from toolfmt.formats.serialization.safe_regex import UnsupportedPattern, check_pattern
+from toolfmt.formats.serialization.safe_regex import check_pattern
 from toolfmt.messages.events import ToolCallStart, merge
 from toolfmt.testing.corpus import cases
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolfmt._util.regular_expressions import UnsupportedPattern
 from toolfmt.errors import NoResponseTemplate
 from toolfmt.formats.response_template.regex import (
     CharacterRun,
@@ -21,7 +22,6 @@ from toolfmt.formats.response_template.regex import (
     Lookaround,
     Pattern,
     Text,
-    UnsupportedPattern,
     literal,
     read_pattern,
 )

@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from toolfmt._util.regular_expressions import UnsupportedPattern
 from toolfmt.errors import CannotWrite, NoResponseTemplate
 from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.format import ToolCallFormat
@@ -32,7 +33,7 @@ from toolfmt.formats.response_template.declaration import (
     unsupported,
 )
 from toolfmt.formats.response_template.engine import engine_of
-from toolfmt.formats.response_template.regex import Group, Matcher, Pattern, Steps, Text, UnsupportedPattern
+from toolfmt.formats.response_template.regex import Group, Matcher, Pattern, Steps, Text
 from toolfmt.formats.values.schema_types import STRING, Types
 from toolfmt.formats.writing import write
 

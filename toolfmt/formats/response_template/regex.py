@@ -14,16 +14,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolfmt._util import regular_expressions
-from toolfmt._util.regular_expressions import CharacterClass, Options, Repetition, parse
+from toolfmt._util.regular_expressions import CharacterClass, Options, Repetition, UnsupportedPattern, parse
 
 _LONGEST = 2000
 _MOST_STEPS = 1_000_000
 _MOST_NODES = 100
 _DEEPEST = 20
-
-
-class UnsupportedPattern(Exception):
-    """A pattern, or a part of it, is not supported. The message describes that part."""
 
 
 @dataclass(frozen=True, slots=True)

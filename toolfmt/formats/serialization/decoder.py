@@ -15,11 +15,12 @@ from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
+from toolfmt._util.regular_expressions import UnsupportedPattern
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import BadFormat, CannotWrite
 from toolfmt.formats.engines.frame import Frame
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.serialization.safe_regex import UnsupportedPattern, check_pattern
+from toolfmt.formats.serialization.safe_regex import check_pattern
 from toolfmt.formats.serialization.schema import ROLES, VARIADIC_MEMBER, Role
 from toolfmt.formats.values.call_id_template import check_id_form
 from toolfmt.formats.writing import write

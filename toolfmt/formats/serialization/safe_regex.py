@@ -13,17 +13,22 @@ import re
 from collections.abc import Sequence
 from math import prod
 
-from toolfmt._util.regular_expressions import Atom, CharacterClass, Group, Node, Options, Repetition, parse
+from toolfmt._util.regular_expressions import (
+    Atom,
+    CharacterClass,
+    Group,
+    Node,
+    Options,
+    Repetition,
+    UnsupportedPattern,
+    parse,
+)
 
 _LONGEST = 300
 _MOST_WAYS = 100
 _MOST_REPEATED = 64
 _DEEPEST = 8
 _CLASS = re.compile(r"\[\^?\]?(?:[^\]\\\[]|\\[^a-zA-Z0-9]|\\[sSwWdDntr])*\]")
-
-
-class UnsupportedPattern(Exception):
-    """A pattern is not allowed. The message is the reason, as a clause."""
 
 
 def check_pattern(pattern: str) -> None:
