@@ -36,11 +36,17 @@ def named(text: str) -> str:
 
 
 def one_of(literals: Iterable[str]) -> str:
-    """Return a phrase for a choice between literals: `'}' or ','`. Of those that differ in whitespace, the first."""
+    """Return a phrase for a choice between literals: `'}' or ','`.
+
+    Of those that differ in whitespace, it has the first. If there are more than four, the phrase says so.
+    """
     distinct: dict[str, str] = {}
-    for literal in islice(literals, 2 * _MAX_LITERALS):
+    for literal in literals:
         distinct.setdefault("".join(literal.split()), shown(literal))
-    phrases = list(dict.fromkeys(distinct.values()))[:_MAX_LITERALS]
+        if len(distinct) > _MAX_LITERALS:
+            break
+    phrases = list(dict.fromkeys(distinct.values()))
+    phrases[_MAX_LITERALS:] = ["another one"] * (len(phrases) > _MAX_LITERALS)
     return " or ".join([", ".join(phrases[:-1]), phrases[-1]]) if len(phrases) > 1 else "".join(phrases)
 
 
