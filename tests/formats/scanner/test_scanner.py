@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolfmt.formats.parser.fast_path import pass_over_joined
-from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import PendingSpan, Reading, Scan
 from toolfmt.formats.scanner.spans import JsonString
@@ -107,6 +109,23 @@ def in_a_string_read_ahead_twice(scan: Scan, most: int) -> Reading[tuple[str, st
         return text, (yield from view.until(literals('"')))[0]
 
     return look_ahead(scan, twice)
+
+
+class Counted(str):
+    """A string that counts how often it is compared with the beginning of another one."""
+
+    compared = 0
+
+    def startswith(self, *arguments: Any) -> bool:
+        Counted.compared += 1
+        return super().startswith(*arguments)
+
+
+def test_many_literals_are_prepared_in_linear_time() -> None:
+    for number in (100, 1000):  # such as the names of the tools of a request
+        Counted.compared = 0
+        Literals(tuple(Counted(f"tool_{at}(") for at in range(number)))
+        assert Counted.compared <= number
 
 
 def woken(scan: Scan, reading: Reading[tuple[str, str]], chunk: str) -> PendingSpan:
