@@ -121,8 +121,8 @@ def markers_of(
             (*marks, *unframed, *engine.closers, *inner.openers, *inner.closers, *reasoning, *closers)
         ),
         reasoning_closers=frozenset(closers),
-        trailing_markers=literals(*engine.residue),
-        repeated_ends=frozenset(engine.residue) & {*engine.closers, *inner.closers},
+        trailing_markers=literals(*engine.trailing_markers),
+        repeated_ends=frozenset(engine.trailing_markers) & {*engine.closers, *inner.closers},
         meaningless=literals(*ignored_markers, *closers),
         call_starts=literals(*inner.openers),
         call_evidence=literals(*call_markers, *openers, *BLANK_LINES),

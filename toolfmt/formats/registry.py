@@ -30,7 +30,7 @@ class _OtherFormats:
     plugins: tuple[ToolCallFormat, ...] | None = None
     """The formats of plug-ins. None until they are loaded."""
     received: tuple[tuple[str, str], ...] | None = None
-    """The formats last received from another process, as `others_as_text` returns them. None if there were none."""
+    """The formats last received from another process (`other_formats_as_text`). None if there were none."""
     changes: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
 

@@ -17,7 +17,7 @@ def frame(format: ToolCallFormat) -> list[str]:
     return [
         *format.ignored_markers,
         *format.ignored_at_start,
-        *format.engine.residue,
+        *format.engine.trailing_markers,
         *(marker for pair in pairs for marker in pair),
     ]
 

@@ -56,8 +56,8 @@ class Choice:
         )
 
     @cached_property
-    def residue(self) -> tuple[str, ...]:
-        return _unique(engine.residue for engine in self.engines)
+    def trailing_markers(self) -> tuple[str, ...]:
+        return _unique(engine.trailing_markers for engine in self.engines)
 
     @property
     def named(self) -> str:

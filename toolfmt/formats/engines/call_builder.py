@@ -431,14 +431,14 @@ class CallBuilder:
         if self._complete:
             self._open = False  # only the end of its frame follows: the call belongs to the prompt
         self.index = 0 if self._open else -1
-        begun = [event for event in events if isinstance(event, (ToolCallStart, ToolCallArguments))]
-        starts = [at for at, event in enumerate(begun) if isinstance(event, ToolCallStart)]
+        of_calls = [event for event in events if isinstance(event, (ToolCallStart, ToolCallArguments))]
+        starts = [at for at, event in enumerate(of_calls) if isinstance(event, ToolCallStart)]
         if not (self._open and self._announced):
             return []
         self._continued = True
-        for event in begun[starts[-1] :]:
+        for event in of_calls[starts[-1] :]:
             event.index = self.index
-        return list(begun[starts[-1] :])
+        return list(of_calls[starts[-1] :])
 
     def flush(self) -> None:
         """Emit the arguments since the last event as one event."""

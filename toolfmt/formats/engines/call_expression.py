@@ -86,7 +86,7 @@ class CallExpression(Frame):
         key_lead: The literal before a key.
         pair_closer: The literal after every value: `(name (key "v") (n 1))`.
         between: The delimiter between two calls of a frame.
-        enclosing: The literals before and after all calls of a frame. Empty if each call has a frame of its own.
+        enclosing: The literals before and after all calls of a frame. Empty if each call has its own frame.
         key_order: The order in which the templates of the format write the arguments.
 
     Raises:

@@ -66,7 +66,7 @@ class Engine(Protocol):
         """The markers of a call inside a frame. Parsing resumes at the next call after an invalid one."""
 
     @property
-    def residue(self) -> tuple[str, ...]:
+    def trailing_markers(self) -> tuple[str, ...]:
         """Trailing markers: text without a meaning directly after a frame."""
 
     @property

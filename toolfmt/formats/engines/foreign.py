@@ -47,8 +47,8 @@ class Elsewhere:
         return self.engine.closers
 
     @property
-    def residue(self) -> tuple[str, ...]:
-        return self.engine.residue
+    def trailing_markers(self) -> tuple[str, ...]:
+        return self.engine.trailing_markers
 
     @property
     def inner(self) -> Inner:

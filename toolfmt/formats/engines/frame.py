@@ -67,7 +67,7 @@ class Frame:
         return (self.closer, *self.also_closers) if self.closer else self.also_closers
 
     @property
-    def residue(self) -> tuple[str, ...]:
+    def trailing_markers(self) -> tuple[str, ...]:
         """The trailing markers that are dropped after a frame: those of `left`, and repeated end markers.
 
         Short end markers are not among them: a bracket or a code fence after a call may belong to the content.

@@ -57,7 +57,7 @@ class JsonObject(Frame):
 
     Args:
         enclosing: The literals before and after all calls of one frame: the brackets of a list, or of an object with a
-            list in it, such as `{"calls": [` and `]}`. Empty if each call has a frame of its own.
+            list in it, such as `{"calls": [` and `]}`. Empty if each call has its own frame.
         between: If `enclosing` is empty, the literal after the start marker and before the end marker.
         separator: The literal between two calls of a frame; between two frames if `enclosing` is empty.
         name_key: The key of the name.
@@ -115,7 +115,7 @@ class JsonObject(Frame):
         """Raise `ValueError` if `written` uses syntax that is not part of `notation`."""
         if self.written is None:
             return
-        # Python's `repr` uses double quotes for a string with a single quote in it, and escapes of its own.
+        # Python's `repr` uses double quotes for a string with a single quote in it, and its own escapes.
         arguments = {"a": "it's\x0c", "b": [True, None, {"c": 1.5}]}
         read = whole_value(self.written("f", arguments, 0).strip(), self.notation)
         if read is None or read[1]:
@@ -130,9 +130,9 @@ class JsonObject(Frame):
         return (*super().closers, *(closer for _, closer in self.foreign))
 
     @property
-    def residue(self) -> tuple[str, ...]:
+    def trailing_markers(self) -> tuple[str, ...]:
         foreign = {closer for _, closer in self.foreign}
-        own = (marker for marker in super().residue if marker not in foreign)
+        own = (marker for marker in super().trailing_markers if marker not in foreign)
         return (*own, *(_TRAILING_MARKERS if self.closers else ()))
 
     @cached_property
@@ -247,7 +247,26 @@ class JsonObject(Frame):
         return True
 
     def _require_call_key(self, scan: Scan, keys: Keys) -> Reading[None]:
-        return _require_call_key(scan, keys)
+        """Raise `Malformed` unless an object follows whose first key is a key of a call. Consume nothing.
+
+        If the start marker is a code fence, its content may be any JSON.
+        """
+        begin = scan.position
+        if (yield from scan.literal(literals("["))):
+            yield from scan.skip_spaces()
+        yield from scan.expect("{")
+        yield from scan.skip_spaces()
+        if quote := (yield from scan.literal(literals('"', "'"))):
+            escapes = {
+                json.dumps(key, ensure_ascii=ascii)[1:-1] + quote for key in keys.known for ascii in (False, True)
+            }
+            yield from scan.expect(*sorted(escapes))
+        else:
+            key = yield from scan.take_while(_BARE_KEY)
+            yield from scan.need("a key")
+            if key not in keys.known:
+                raise Malformed(expected=one_of(sorted(keys.known)))
+        scan.rewind(begin)
 
     def _read_calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         closed = bool(self._all_closers or self._surroundings.tail)
@@ -318,8 +337,8 @@ class JsonObject(Frame):
     def _read_objects(self, scan: Scan, calls: CallBuilder, keys: Keys, fenced: bool) -> Reading[None]:
         """Parse one call without a frame, and those after it.
 
-        On a new line, another call counts here only after a delimiter or in a code fence. Without either it starts a
-        frame of its own.
+        On a new line, another call counts here only after a delimiter or in a code fence. Without either it starts its
+        own frame.
         """
         while True:
             yield from scan.expect("{")
@@ -412,27 +431,6 @@ def read_fence(scan: Scan) -> Reading[str]:
     fence = yield from scan.literal(_FENCES)
     yield from scan.skip_spaces()
     return fence
-
-
-def _require_call_key(scan: Scan, keys: Keys) -> Reading[None]:
-    """Raise `Malformed` unless an object follows whose first key is a key of a call. Consume nothing.
-
-    If the start marker is a code fence, its content may be any JSON.
-    """
-    begin = scan.position
-    if (yield from scan.literal(literals("["))):
-        yield from scan.skip_spaces()
-    yield from scan.expect("{")
-    yield from scan.skip_spaces()
-    if quote := (yield from scan.literal(literals('"', "'"))):
-        escapes = {json.dumps(key, ensure_ascii=ascii)[1:-1] + quote for key in keys.known for ascii in (False, True)}
-        yield from scan.expect(*sorted(escapes))
-    else:
-        key = yield from scan.take_while(_BARE_KEY)
-        yield from scan.need("a key")
-        if key not in keys.known:
-            raise Malformed(expected=one_of(sorted(keys.known)))
-    scan.rewind(begin)
 
 
 def _line_ends(scan: Scan) -> Reading[bool]:

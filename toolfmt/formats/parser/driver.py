@@ -38,7 +38,7 @@ class Driver:
     beside_call = False
     """Whether whitespace here is next to a call or a marker, and not content."""
     after_call = False
-    """Whether a call ended here, after which leftover markers are ignored."""
+    """Whether a call ended here, after which trailing markers are ignored."""
     within: int | None = None
     """In a copy made after the first call of a frame: where the open call begins, after the head of the frame."""
     closing = ""
@@ -100,7 +100,7 @@ class Driver:
                 return
             if self.after_call:
                 left = scan.text[scan.at : scan.at + 1] in self.markers.trailing_markers.first
-                self.after_call = left and (yield from self._leftover_markers(scan.position))
+                self.after_call = left and (yield from self._skip_trailing_markers(scan.position))
             if not self.after_call:
                 goes_on = yield from self._what_begins(spaces, begin)
 
@@ -140,8 +140,8 @@ class Driver:
             return True
         return begin == 0 and marker in self.markers.ignored_at_start
 
-    def _leftover_markers(self, begin: int) -> Reading[bool]:
-        """Read leftover markers after a call, which are ignored. Return whether there are any; if not, read nothing."""
+    def _skip_trailing_markers(self, begin: int) -> Reading[bool]:
+        """Read trailing markers after a call, which are ignored. Return whether there are any; if not, read nothing."""
         scan = self.scan
         found = ""
         while True:
