@@ -193,6 +193,14 @@ def test_what_users_install_has_no_upper_bound() -> None:
 # --- a release
 
 
+def test_no_pattern_has_a_possessive_group() -> None:
+    """Python 3.11.0 to 3.11.4 match them wrongly (CPython issue 106052); `(?>(?:…)*)` means the same."""
+    group = re.compile(r"(?<!\\)\)(?:[*+?]|\{+[0-9A-Za-z_,]*\}+)\+")
+    assert group.search('rf"(?:a){{1,2}}+"') and group.search('r"(?:a)*+"') and not group.search(r'r"\(\)*+"')
+    modules = (ROOT / "toolfmt").rglob("*.py")
+    assert not [path.relative_to(ROOT) for path in modules if group.search(path.read_text("utf-8"))]
+
+
 def git(folder: Path, *words: str) -> None:
     names = ("-c", "user.name=A Name", "-c", "user.email=a@name.invalid")
     subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True, timeout=1200)

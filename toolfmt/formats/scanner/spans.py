@@ -138,7 +138,7 @@ class PlainMarked(Raw):
         super().__init__(literals(mark))
 
 
-_JSON_PLAIN = re.compile(r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
+_JSON_PLAIN = re.compile(r'[^"\\\x00-\x1f]*+(?>(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*)')
 _JSON_SPECIAL = re.compile(r'["\\\x00-\x1f]')
 _JSON_PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 
@@ -180,7 +180,7 @@ class JsonString:
 
 
 _CODE_SIMPLE = {
-    quote: re.compile(rf"[^{quote}\\\x00-\x1f]*+(?:\\[\\'\"nrtbf][^{quote}\\\x00-\x1f]*+)*+") for quote in "'\""
+    quote: re.compile(rf"[^{quote}\\\x00-\x1f]*+(?>(?:\\[\\'\"nrtbf][^{quote}\\\x00-\x1f]*+)*)") for quote in "'\""
 }
 _CODE_SPECIAL = {quote: re.compile(r"[\\\x00-\x1f" + quote + "]") for quote in "'\""}
 _CODE_ESCAPE = re.compile(

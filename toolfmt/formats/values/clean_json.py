@@ -27,7 +27,7 @@ _VALUE = re.compile(
 _CLOSE = re.compile(_SPACE + r"([\]}])")
 _KEY = re.compile(_SPACE + rf'"([^"\\\x00-\x1f\ud800-\udfff]{{0,{LONGEST_KEY}}}+)"' + _SPACE + ":")
 _COMMA = re.compile(_SPACE + "," + _SPACE + r"(?=[^\s\]}])")
-_STRING = re.compile(rf'{_PLAIN_CHARACTERS}*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN_CHARACTERS}*+)*+')
+_STRING = re.compile(rf'{_PLAIN_CHARACTERS}*+(?>(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN_CHARACTERS}*+)*)')
 _PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _PARTIAL_TOKEN = re.compile(
     _SPACE + rf'(?:,[ \t\r\n]*+|"{_PLAIN_CHARACTERS}{{0,{LONGEST_KEY}}}+(?:"[ \t\r\n]*+)?'

@@ -23,7 +23,7 @@ Types: TypeAlias = frozenset[str] | None
 STRING = frozenset({"string"})
 _MOST_DIGITS = 4300
 """Maximum number of digits that Python's `json.loads` accepts in an integer. Clients parse the arguments with it."""
-_LONG_INTEGERS = re.compile(rf'"(?:[^"\\]|\\.)*+"|((?<![\w.])[0-9]{{{_MOST_DIGITS + 1},}}(?![0-9.eE]))')
+_LONG_INTEGERS = re.compile(rf'"(?>(?:[^"\\]|\\.)*)"|((?<![\w.])[0-9]{{{_MOST_DIGITS + 1},}}(?![0-9.eE]))')
 _LEADING_ZEROS = re.compile(r"(-?)0+([0-9]+(?:\.[0-9]+)?)")
 _BOOLEANS = ("true", "false")
 _MOST_PARTS = 500
