@@ -120,6 +120,7 @@ def test_plain_values_are_never_rejected(format: str, value: Any) -> None:
 @given(calls=CALLS, before=st.text("abc .,!\n", max_size=20), after=st.text("abc .,!\n", max_size=20))
 def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) -> None:
     """Calls between prose are read, and the prose is unchanged; without a frame they have their own lines."""
+    assume("    " not in before)  # an indented block is an example
     try:
         text = write(format, calls)
     except CannotWrite:

@@ -91,10 +91,6 @@ def markers_of(
     of_content = tuple(mark for pair in content_markers for mark in pair)
     in_line = (*unframed, *(mark for mark in marks if mark.startswith(unframed or "\0")))
     opener_in = {"\n" + mark: mark for mark in in_line}
-    quoting = ("`", "\n`", "```")
-    opener_in |= {
-        begin + mark: mark for mark in (*marks, *between) for begin in quoting if len(begin) < 3 or mark[0] != "`"
-    }
     # A single bracket ends a frame, but in an invalid call it does not show where the frame ends.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in engine.closers)
     inner = engine.inner
@@ -139,8 +135,6 @@ class ScanTargets:
     must be at the start of the output, or of a line that is not in a code fence.
     """
 
-    fences: bool
-    """Whether calls may look like lines of a program. Then the driver tracks code fences."""
     at_start: Literals
     in_content: Literals
     at_fence: Literals
@@ -160,16 +154,13 @@ def scan_targets(marks: Markers, names: tuple[str, ...]) -> ScanTargets:
         names: The names with which calls may start, each with the character after it.
     """
     content = marks.in_content
-    if not names and not marks.ambiguous_starts:
-        return ScanTargets(False, marks.at_start, content, content, content, marks.calls, marks.opener_in)
     calls = marks.calls | {*names, CODE} if names else marks.calls
     openers = {*FENCES, *(mark for mark in marks.calls if mark.startswith(CODE))}
     fences = {"\n" + indent + fence: fence for fence in openers for indent in _INDENTS}
     lines = {"\n" + name: name for name in names}
     plain = content.literals - marks.ambiguous_starts
     return ScanTargets(
-        fences=True,
-        at_start=literals(*marks.at_start.literals, *names, *(FENCES if CODE in calls else ())),
+        at_start=literals(*marks.at_start.literals, *names, *FENCES),
         in_content=literals(*content.literals, *lines, *fences, *openers),
         at_fence=literals(*(plain if CODE in calls else content.literals), *fences, *openers, "\n"),
         in_program=literals(*plain, *fences, *openers),

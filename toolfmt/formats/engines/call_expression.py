@@ -289,8 +289,6 @@ class CallExpression(Frame):
         following = yield from scan.peek()
         if following in ("", "\n", "\r"):
             yield from scan.spaces()
-            if ending.fenced and (yield from scan.peek()) not in ("", _FENCE[0]):
-                raise Malformed(expected=_END_OF_LINE)  # an example and its explanation
             if not ending.fenced and not ending.enclosed and (yield from scan.literal(literals(_FENCE))):
                 yield from scan.word(_SPACES)
                 if (yield from scan.peek()) in ("", "\r", "\n"):

@@ -285,13 +285,7 @@ class JsonObject(Frame):
         def read(view: Scan) -> Reading[bool]:
             nonlocal dry_run
             dry_run = calls.dry_run(view)
-            fenced = (yield from view.peek()) == "`"
             yield from self._read_unframed(view, dry_run, keys)
-            if fenced:
-                yield from view.take_while(_SPACES)
-                if (yield from view.peek()) == "\n":
-                    view.skip()
-                    return not (yield from view.peek()).isalpha()  # a letter: text explains the call in the fence
             return (yield from _line_ends(view))
 
         try:

@@ -23,6 +23,7 @@ def copy_of(driver: Driver) -> Driver:
     twin.scan = Scan(offset=start - len(head or ""))
     twin.calls = calls.copy(twin.scan)
     twin.events = twin.calls.events
+    twin.blocks = driver.blocks.copy(twin.scan, twin.calls)
     twin.drafts = driver.drafts.copy(twin.scan, twin.calls)
     again: list[Event] = []
     if scan.closed:  # nothing is parsed any more
@@ -37,6 +38,7 @@ def copy_of(driver: Driver) -> Driver:
         twin.scan.adopt(scan)
         twin.calls.adopt(calls)
         twin.drafts = driver.drafts.copy(twin.scan, twin.calls)
+        twin.blocks.take_state(driver.blocks)
     if twin.calls.counts_length:
         twin.waiting = None
     twin.continued, twin.fed = list(driver.continued), True

@@ -15,14 +15,14 @@ from typing import Any, Literal
 from toolfmt.formats.engines.call_builder import CallBuilder, Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.markers import FENCES, scan_targets
+from toolfmt.formats.parser.block import Blocks
 from toolfmt.formats.parser.reasoning import Drafts
-from toolfmt.formats.parser.recovery import MOST_REJECTED, Recovery
+from toolfmt.formats.parser.recovery import Recovery
 from toolfmt.formats.scanner.literals import literals
-from toolfmt.formats.scanner.scanner import BLANK_LINES, Incomplete, Malformed, NoCall, PendingSpan, Reading, Scan
+from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, PendingSpan, Reading, Scan
 from toolfmt.formats.scanner.spans import Plain
 from toolfmt.messages.events import Content, Event, Reasoning
 
-_QUOTATION_ENDS = literals("`", *BLANK_LINES)
 _IN_LINE = re.compile(r"[ \t]*")
 
 
@@ -43,11 +43,6 @@ class Driver:
     """In a copy made after the first call of a frame: where the open call begins, after the head of the frame."""
     closing = ""
     """The end marker of the part for the user, if one is open."""
-    fence = ""
-    """The start of the Markdown code fence that the content is in."""
-    fence_line = False
-    """Whether the content is in the first line of the fence."""
-    content_begins = 0
     text: Content | Reasoning | None = None
     """The text event that is being emitted. Its pieces are in `parts`, which are joined once."""
     text_ends = 0
@@ -70,6 +65,7 @@ class Driver:
         sign = format.engine.named
         self.sought = scan_targets(self.markers, tuple(name + sign for name in schemas or ()) if sign else ())
         self.calls = CallBuilder(self.scan, schemas, strict, self.markers.ends)
+        self.blocks = Blocks(format, self.scan, self.calls)
         self.events = self.calls.events
         self.parts: list[str] = []
         self.name_at_start = format.name_at_start != "never"
@@ -109,7 +105,10 @@ class Driver:
         scan, marks, here = self.scan, self.markers, self.scan.position
         opener = yield from scan.literal(self.sought.at_start)
         may_call = opener in self.sought.calls or (not opener and self.name_at_start)
-        if not may_call:
+        example: str | None = ""
+        if may_call and opener not in marks.reasoning:
+            example = yield from self._call(opener, here)
+        else:
             scan.release()
         if opener in marks.reasoning:
             if not self.beside_call and not marks.start_only_openers:
@@ -117,9 +116,9 @@ class Driver:
             self._mark(opener, here)
             self.state, self.block_closers, self.drafts.looked_at = "block_start", marks.reasoning[opener], 0
             yield from self._block()
-        elif may_call and (yield from self._call(opener, here)):
+        elif example is None:
             self.beside_call, self.name_at_start = True, False
-        elif self._is_ignored(opener, begin):
+        elif not example and self._is_ignored(opener, begin):
             if opener not in marks.ignored_markers and opener in marks.reasoning_closers:
                 self._mark(opener, here)
             self.beside_call = True
@@ -127,10 +126,10 @@ class Driver:
             self.beside_call, self.closing = True, marks.content_markers[opener]
         else:
             self._emit(Content, spaces, begin)
-            self._emit(Content, opener, here)
-            if self.sought.fences and opener in FENCES:
-                self.fence, self.fence_line = opener, True
-            self.content_begins = scan.position
+            self._emit(Content, opener + (example or ""), here)
+            if opener in FENCES and not example:
+                self.blocks.fence, self.blocks.fence_line = opener, True
+            self.blocks.of_marker = ""
             return (yield from self._content_and_call())
         return True
 
@@ -169,6 +168,7 @@ class Driver:
             yield from self._skip_repeated_starts()
         self.state = "reasoning"
         yield from self._reason(self.block_closers)
+        self.blocks.begin_line()
         self.beside_call = False
 
     def _content(self) -> Reading[bool]:
@@ -176,12 +176,12 @@ class Driver:
 
         A start marker directly after a backtick may be quoted.
         """
-        marks, look = self.markers, self.sought
+        marks, look, blocks = self.markers, self.sought, self.blocks
         while True:
             self.state = "content"
             wanted = look.in_content
-            if self.fence:
-                wanted = look.at_fence if self.fence_line else look.in_program
+            if blocks.fence:
+                wanted = look.at_fence if blocks.fence_line else look.in_program
             wanted = literals(*wanted.literals, self.closing) if self.closing else wanted
             found = yield from self._run(Content, Plain(wanted))
             if not found:
@@ -195,66 +195,46 @@ class Driver:
             before = found.removesuffix(opener)
             here = self.scan.position - len(opener)
             self._emit(Content, before, here - len(before))
-            first = here - len(before) == self.content_begins or before.startswith("\n")
-            in_line, self.fence_line = self.fence_line and found[0] != "\n", False
-            if look.fences and opener in FENCES:
-                if not self.fence and first and opener in look.calls and (yield from self._call(opener, here)):
-                    return True
-                if (yield from self._fence_ends(found, opener, in_line, first)) if self.fence else first:
-                    self.fence, self.fence_line = "" if self.fence else opener, not self.fence
-                self._emit(Content, opener, here)
-                continue
-            if before.strip("\n") == "`" and (yield from self._quotation(before, opener, first)):
-                continue
-            if opener in marks.between:
+            in_line, blocks.fence_line = blocks.fence_line and found[0] != "\n", False
+            first = not blocks.line.strip("` \t")
+            blocks.find()
+            example: str | None = ""
+            if opener in FENCES:
+                if first and not blocks.fence and opener in look.calls:
+                    example = yield from self._call(opener, here)
+                if example == "":
+                    yield from blocks.toggle_fence(found, opener, in_line=in_line, first=first)
+            elif quoted := (yield from blocks.quotation(opener, first=first)):
+                example = quoted
+            elif opener in marks.between:
                 if (yield from self.drafts.message_begins(opener, here)):
                     return True
-            elif (opener in look.calls and (yield from self._call(opener, here))) or opener in marks.ignored_markers:
+            else:
+                if opener in look.calls:
+                    example = yield from self._call(opener, here)
+                if example == "" and opener in marks.ignored_markers:
+                    return True
+            if example is None:
                 return True
-            self._emit(Content, opener, here)
+            self._emit(Content, opener + example, here)
 
-    def _fence_ends(self, found: str, mark: str, in_line: bool, first: bool) -> Reading[bool]:
-        """Whether a fence marker ends the fence: it is alone in its line, or in the line of the fence's start (then the
-        fence was inline code)."""
-        scan, behind = self.scan, self.scan.position
-        if in_line or not first or not mark.startswith(self.fence):
-            return in_line and mark[0] == self.fence[0]
-        scan.keep(behind - len(found))
-        yield from scan.take_while(_IN_LINE)
-        ends = (yield from scan.peek()) in ("", "\r", "\n")
-        scan.rewind(behind)
-        scan.release()
-        return ends
+    def _call(self, opener: str, begin: int) -> Reading[str | None]:
+        """Parse a frame of calls, and return None. If there are none, return the text after the start marker that is
+        content, and leave the rest unread.
 
-    def _quotation(self, before: str, opener: str, first: bool) -> Reading[bool]:
-        """Emit inline code that begins with a start marker as content. Return whether it is that; if not, read nothing.
-
-        A complete call between backticks is a quotation in the middle of a line, but a call at its beginning (`first`).
+        In a block of the content, calls are an example, and so content, if anything but calls follows them.
         """
-        scan = self.scan
-        begin = scan.position
-        scan.keep(begin - len(before + opener))
-        found = yield from scan.find_near(_QUOTATION_ENDS, MOST_REJECTED)
-        quoted = found == "`"
-        if quoted:
-            text = scan.kept_between(begin, scan.position)
-            meant = first and opener in self.markers.calls
-            quoted = not (meant and (yield from self.drafts.is_frame(Scan(text[:-1], closed=True), opener)))
-            if quoted:
-                self._emit(Content, opener + text, begin - len(opener))
-        if not quoted:
-            scan.rewind(begin - len(opener))  # a call keeps the text of its start marker
-            scan.at += len(opener)
-        scan.release()
-        return quoted
-
-    def _call(self, opener: str, begin: int) -> Reading[bool]:
-        """Parse a frame of calls. Return False if there is none; then all after the start marker stays unread."""
         scan, calls = self.scan, self.calls
         framed = opener in self.markers.framing
         outside, self.state = self.state, "call"
         if outside != "between":
             scan.keep(begin)
+        if self.blocks.of_marker or (opener in FENCES and not framed):
+            example = yield from self.blocks.example(opener, begin, self.sought.calls)
+            if example is not None:
+                scan.release()
+                self.state = outside
+                return example
         calls.begin_frame(begin, opener if framed else "")
         if not framed:
             scan.rewind(begin)
@@ -273,7 +253,9 @@ class Driver:
             scan.rewind(back)
         scan.release()
         self.state = outside
-        return found == "calls" or within is not None or back > behind_opener
+        if found == "calls":
+            self.blocks.begin_line()
+        return None if found == "calls" or within is not None or back > behind_opener else ""
 
     def _frame(self, opener: str, begin: int, first: bool) -> Reading[Literal["calls", "another", "nothing"]]:
         """Parse a frame from `begin` on. Return `calls`; `another` after a malformed call with another one after it; or
@@ -367,7 +349,7 @@ class Driver:
         scan = self.scan
         if self.verbatim:
             kind = Content
-        waiting = PendingSpan(scan, body, kind)
+        waiting = PendingSpan(scan, body, kind, self.blocks.append)
         while True:
             start = scan.position
             said, scan.at, ended = body.read(scan.text, scan.at, scan.closed)
@@ -385,6 +367,7 @@ class Driver:
             text, start = text[-start:], 0
         if not text:
             return
+        self.blocks.add(text)
         if isinstance(self.text, kind) and self.text_ends == start and self.events[-1] is self.text:
             self.parts.append(text)
         else:

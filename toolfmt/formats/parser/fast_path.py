@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from toolfmt.formats.parser.block import LONGEST_HEAD
 from toolfmt.formats.scanner.scanner import Malformed, PendingSpan
 from toolfmt.messages.events import Event, ToolCallArguments
 
@@ -46,7 +47,10 @@ def pass_over(pending: PendingSpan, text: str, found: re.Match[str] | None) -> l
     else:
         scan.text = ""
     if kind is not None:
-        return [kind(emitted, start)] if emitted else []
+        if not emitted:
+            return []
+        pending.seen(emitted[-LONGEST_HEAD:])  # type: ignore[misc]  # text has it
+        return [kind(emitted, start)]
     scan.kept.append(text)
     if pending.fragments is not None:
         pending.fragments.append(emitted)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Literal, NoReturn
 
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parser.block import LONGEST_HEAD
 from toolfmt.formats.parser.copying import copy_of
 from toolfmt.formats.parser.driver import Driver
 from toolfmt.formats.parser.fast_path import pass_over, pass_over_joined
@@ -120,6 +121,7 @@ class Parser:
         scan.offset = start + len(text)
         kind = pending.kind
         if kind is not None:
+            pending.seen(text[-LONGEST_HEAD:])  # type: ignore[misc]  # text has it
             return [kind(emitted, start)]
         scan.kept.append(text)
         if pending.fragments is not None:

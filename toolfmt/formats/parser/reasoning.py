@@ -12,6 +12,7 @@ import sys
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parser.block import is_frame
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 
@@ -59,16 +60,6 @@ class Drafts:
             return False
         return True
 
-    def is_frame(self, scan: Scan, opener: str) -> Reading[bool | None]:
-        """Whether `scan` has a whole frame of calls, which is read; None if the text ends inside it."""
-        try:
-            yield from self._format.engine.read(scan, self._calls.dry_run(scan), opener)
-        except Incomplete:
-            return None
-        except Malformed:
-            return False
-        return True
-
     def message_begins(self, opener: str, here: int) -> Reading[bool]:
         """Whether a start marker in content, at `here`, starts reasoning or another message with a call.
 
@@ -96,7 +87,7 @@ class Drafts:
             return False
         scan = self._scan
         scan.rewind(here + len(opener))
-        stands = yield from self._not_far(self.is_frame(scan, opener), here + _MAX_DRAFT_TAIL)
+        stands = yield from self._not_far(is_frame(self._format, self._calls, scan, opener), here + _MAX_DRAFT_TAIL)
         if stands:
             yield from scan.skip_spaces()
             if not (yield from scan.literal(literals(*closers))):
@@ -112,7 +103,7 @@ class Drafts:
                 break
         if (yield from scan.peek()) or self._scan.cut:
             return False  # the runtime may have stopped the model before its response
-        return bool((yield from self.is_frame(Scan(draft, closed=True), opener)))
+        return bool((yield from is_frame(self._format, self._calls, Scan(draft, closed=True), opener)))
 
     def is_unclosed_response(self, here: int, opener: str) -> Reading[bool]:
         """Whether the call at `here`, in a block that is never closed, is the response."""
@@ -120,7 +111,7 @@ class Drafts:
             return False  # the runtime may have stopped the model while it was reasoning
         self.looked_at += 1
         self._scan.rewind(here + len(opener))
-        return (yield from self.is_frame(self._scan, opener)) is not False
+        return (yield from is_frame(self._format, self._calls, self._scan, opener)) is not False
 
     def draft(self, here: int, opener: str, closers: tuple[str, ...]) -> Reading[tuple[str, str]]:
         """Return the text from a start marker to the end marker of the block, and that end marker; "" if there is none.
@@ -141,10 +132,12 @@ class Drafts:
             if (
                 begin == here + len(opener)
                 and self._failed_lookaheads < _MOST_LOOKED_AT
-                and (yield from self.is_frame(Scan(before, closed=True), opener)) is None
+                and (yield from is_frame(self._format, self._calls, Scan(before, closed=True), opener)) is None
             ):
                 scan.rewind(begin)
-                stands = yield from self._not_far(self.is_frame(scan, opener), after + _MAX_DRAFT_TAIL)
+                stands = yield from self._not_far(
+                    is_frame(self._format, self._calls, scan, opener), after + _MAX_DRAFT_TAIL
+                )
                 if stands and after < scan.position <= after + _MAX_DRAFT_TAIL:
                     rest = scan.kept_between(after, scan.position)
                     if not any(other in rest for other in self._format.openers):
