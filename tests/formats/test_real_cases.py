@@ -18,8 +18,9 @@ pytestmark = pytest.mark.outside
 
 READ_AT_LEAST = 0.97
 """The number of outputs with known calls that are read exactly."""
-CALLS_WHERE_NO_TOOL_FITS = 126
-"""The number of outputs to questions without a fitting tool that make calls: the models wrote them."""
+CALLS_WHERE_NO_TOOL_FITS = 132
+"""The number of outputs to questions without a fitting tool that make calls: the models wrote them, six of them in the
+syntax of another format."""
 EVERY = 8
 """One output in so many is cut at several positions and character by character."""
 

@@ -142,6 +142,8 @@ class ScanTargets:
     in_program: Literals
     """As `in_content`, inside a code fence."""
     calls: frozenset[str]
+    call_starts: Literals
+    """The literals of `calls`."""
     opener_in: Mapping[str, str]
 
 
@@ -165,5 +167,6 @@ def scan_targets(marks: Markers, names: tuple[str, ...]) -> ScanTargets:
         at_fence=literals(*(plain if CODE in calls else content.literals), *fences, *openers, "\n"),
         in_program=literals(*plain, *fences, *openers),
         calls=calls,
+        call_starts=literals(*calls),
         opener_in={**marks.opener_in, **lines, **fences},
     )

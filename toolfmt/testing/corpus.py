@@ -46,6 +46,8 @@ TOPICS = (
     "single", "several", "text-around", "values", "whitespace", "names",
     "no-arguments", "undeclared", "malformed", "truncated", "lookalikes", "reasoning",
 )  # fmt: skip
+FOREIGN = "foreign"
+"""The topic of calls in the syntax of another format, which not every format has to have."""
 TO_FILL = "TO FILL"
 """The beginning of everything that `toolfmt dev new-format` and `new-finding` leave for a person to write."""
 
@@ -53,7 +55,7 @@ _TITLES = re.compile(r"={16,}")
 _ANSWER_ENDS = re.compile(r"-{16,}")
 _REPEATED = re.compile(r'(".*")(?: \* ([0-9]+))?')
 _CALL = re.compile(r'(\S+)(?: +id +(".*"))?')
-_END = re.compile(r"(?:([0-9]+)-([0-9]+))? *(\.\.\.|[a-z_, ]*)")
+_END = re.compile(r"(?:([0-9]+)-([0-9]+))? *(\.\.\.|[a-z_:, ]*)")
 _REJECTED = re.compile(r'([a-z_]+)(?: +(".*"))?')
 
 
@@ -161,7 +163,7 @@ def cases(format: str | None = None) -> list[Case]:
         UnknownFormat: There is no format of this name.
     """
     names = formats() if format is None else [get(format).name]
-    return [case for name in names for topic in TOPICS for case in read(CORPUS / name / f"{topic}.txt")]
+    return [case for name in names for topic in (*TOPICS, FOREIGN) for case in read(CORPUS / name / f"{topic}.txt")]
 
 
 def read(file: Path) -> list[Case]:

@@ -86,7 +86,7 @@ def test_a_call_in_a_block_is_held_back_for_a_bounded_length() -> None:
         ("Use `f` ", False),
         ("   ", False),
         ("1 > 0: ", False),
-        ("x" * 300 + "`", False),
+        ("x" * 200 + "`", False),
     ],
 )
 def test_the_beginning_of_a_line_shows_the_block(before: str, block: bool) -> None:

@@ -13,7 +13,6 @@ from functools import cached_property
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.engines.foreign import Elsewhere
-from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Reading, Scan
@@ -71,8 +70,6 @@ class Choice:
         return self.engines[0].write(calls, types)
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        if len(opener) >= MIN_CONTROL_TOKEN and (yield from follows(scan, opener)):
-            calls.record_tolerance("repeated_opener")
         json, other = self._engines_by_opener[opener or (yield from self._unframed_opener(scan))]
         engine = json if json is other or (yield from _json_follows(scan)) else other
         yield from engine.read(scan, calls, opener)

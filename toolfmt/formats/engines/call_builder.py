@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from toolfmt.formats.engines.name_repair import NameRepair
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, PendingSpan, Reading, Scan, Span
@@ -55,6 +55,10 @@ class Refusal(NamedTuple):
     """What is wrong, if it is more specific than the reason."""
 
 
+Attempt: TypeAlias = tuple[dict[str, None], Refusal | None]
+"""Tolerances and the rejection of an attempt at a call."""
+
+
 class CallBuilder:
     """The calls of one output, in the order of the text."""
 
@@ -77,6 +81,10 @@ class CallBuilder:
     """The start of the last call of the frame that can be parsed without those before it (see `begin_dependent`)."""
     _open = _announced = emitting = _complete = _continued = False
     _name = ""
+    foreign: Any = None
+    """The syntax of the frame, if it is that of another format. A copy parses the frame again in the same syntax."""
+    name_at_start = False
+    """Whether the open call may start with its name, as some formats allow at the start of an output."""
     name_at = -1
     """Where the name of the open call begins; an engine sets it before it reads the name."""
     key_at = -1
@@ -109,6 +117,10 @@ class CallBuilder:
     def begin(self) -> None:
         """Begin another call of the same frame here, which ends the previous one."""
         self.begin_at(self._scan.position)
+
+    def begin_foreign(self, syntax: Any, opener: str) -> None:
+        """Note that the frame is in the syntax of another format, with this start marker."""
+        self.foreign, self._opener = syntax, opener
 
     def inside(self) -> None:
         """Note that the first call of the frame begins here, after what follows the frame's start marker."""
@@ -167,7 +179,8 @@ class CallBuilder:
         if self._scan.cut and name.startswith("missing_"):
             self.need_end()
         if self.strict:
-            self.mark_rejected("malformed_syntax", EXPECTED.get(name, ""), problem=TOLERANCES.get(name, ""))
+            kind = name.partition(":")[0]
+            self.mark_rejected("malformed_syntax", EXPECTED.get(kind, ""), problem=TOLERANCES.get(kind, ""))
         self._tolerated[name] = None
 
     def need_end(self) -> None:
@@ -185,6 +198,21 @@ class CallBuilder:
     def has_tolerance(self, name: str) -> bool:
         """Whether this tolerance was applied to the call."""
         return name in self._tolerated
+
+    @property
+    def tolerances(self) -> tuple[str, ...]:
+        """The tolerances of the open call."""
+        return tuple(self._tolerated)
+
+    def forget_attempt(self) -> Attempt:
+        """Forget what an engine recorded that found no call, and return it. Another engine reads the same text."""
+        attempt = self._tolerated, self._refusal
+        self._tolerated, self._refusal = {}, None
+        return attempt
+
+    def restore_attempt(self, attempt: Attempt) -> None:
+        """Undo `forget_attempt`."""
+        self._tolerated, self._refusal = attempt
 
     def mark_rejected(
         self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = ""
@@ -379,7 +407,7 @@ class CallBuilder:
         """Return calls of the same tools for another scanner."""
         twin = CallBuilder(scan, self._schemas, self.strict, self._ends)
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
-        twin.index = self.index - self._open
+        twin.index, twin.foreign = self.index - self._open, self.foreign
         return twin
 
     def adopt(self, other: CallBuilder) -> None:
@@ -411,14 +439,14 @@ class CallBuilder:
         """Undo `begin_frame`: the text is not a call."""
         self.index -= 1
         self._open = False
-        self.committed = False
+        self.committed, self.foreign = False, None
 
     def close(self) -> None:
         """End the frame. A call that is not complete is rejected."""
         if self._open and not self._complete:
             self.mark_rejected("malformed_syntax", "the end of the call")
         self._finish(self._scan.position)
-        self.committed = False
+        self.committed, self.foreign = False, None
 
     def reject(self, reason: RejectionReason, expected: str, at: int) -> None:
         """End the open call here and reject it. `expected` would have been valid at `at`."""
@@ -492,6 +520,11 @@ class DryRun(CallBuilder):
     ) -> None:
         super().__init__(scan, schemas, strict)
         self._until = until
+
+    @property
+    def first_name(self) -> str:
+        """The name of the first call; that of the last one if the engine looked ahead itself."""
+        return self.first or self._name
 
     def commit(self) -> None:
         if self._until == "call":

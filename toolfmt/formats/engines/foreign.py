@@ -1,7 +1,6 @@
-"""Calls in the syntax of another format: they are parsed, and recorded as a tolerance.
+"""Calls with damaged markers: they are parsed like those of the format, and recorded as a tolerance.
 
-Models sometimes use a syntax from their training data instead of their own format's: other tags, or a JSON object in
-the frame. Another engine parses such a call. The format's writer never uses this syntax.
+The format's writer never uses these markers.
 """
 
 from __future__ import annotations
@@ -12,23 +11,24 @@ from dataclasses import dataclass
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Parse calls with the engine of another format and record a tolerance for each.
+    """Parse calls with an engine and record a tolerance for each.
 
     If tools are declared, only a call of a declared tool counts; other text in that syntax may be ordinary content.
 
     Args:
-        engine: The engine of the other syntax.
+        engine: The engine.
         note: The name of the tolerance that is recorded for each call.
     """
 
     engine: Engine
-    note: str = "other_notation"
+    note: str
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -85,3 +85,15 @@ class Elsewhere:
         with suppress(Committed):
             yield from self.engine.read(scan, dry_run, opener)
         return dry_run.first or ""
+
+
+JSON_IN_TOOLS = Elsewhere(
+    JsonObject(
+        opener="<tools>",
+        closer="</tools>",
+        also=("<tool_call>\n<tools>",),
+        also_closers=("</tools>\n</tool_call>",),
+    ),
+    "foreign_format:json_object",
+)
+"""Calls as JSON in the tags around the tool definitions, which Qwen models write instead of their own tags."""

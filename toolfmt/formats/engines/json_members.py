@@ -44,8 +44,10 @@ from toolfmt.messages.rejections import named
 NAME_KEYS = ("name", "tool_name")
 _ARGUMENTS_KEYS = ("arguments", "parameters")
 _RARE_ARGUMENTS_KEYS = ("args", "params", "input", "tool_input")
+_NAME_OR_WRAPPER = "function"
+"""This key has the name of a declared tool, or an object with name and arguments."""
 _ID_KEYS = ("id", "tool_call_id")
-_WRAPPER_KEY = "function"
+_WRAPPER_KEYS = ("function", "tool_call", "function_call")
 _TYPE_KEY = "type"
 _TYPES = ("function", "tool_call", "tool_use", "function_call")
 _SCHEMA_KEYS = (
@@ -116,7 +118,7 @@ class Keys:
 
     @cached_property
     def wrappers(self) -> tuple[str, ...]:
-        return self._with_others(self.members.wrapper, (_WRAPPER_KEY,))
+        return self._with_others(self.members.wrapper, _WRAPPER_KEYS)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -327,7 +329,10 @@ def _read_members(scan: Scan, calls: CallBuilder, call: _CallState, keys: Keys, 
         if key is None:
             return
         call.has_known_key = call.has_known_key or key in keys.known
-        if key in keys.names and call.name is None:
+        is_name = key in keys.names
+        if key == _NAME_OR_WRAPPER and key in keys.wrappers and (yield from scan.need("a value")) in "\"'":
+            is_name = call.declared_only = True
+        if is_name and call.name is None:
             if key != keys.members.name:
                 calls.record_tolerance(f"{key}_key")
             calls.name_at = scan.position

@@ -7,14 +7,10 @@
 
 GLM-4.5 and 4.6 write the newlines, GLM-4.7 and 5 do not; both are parsed. Values are raw: only the tool's schema
 distinguishes a string `3` from a number. A call without arguments is the name between the tags.
-Laguna sometimes writes a JSON object with `name` and `arguments` in the same block, which is parsed too.
 """
 
 from dataclasses import replace
 
-from toolfmt.formats.engines.alternatives import Choice
-from toolfmt.formats.engines.foreign import Elsewhere
-from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
@@ -31,7 +27,7 @@ _ENGINE = Tagged(
 )
 FORMAT = ToolCallFormat(
     name="glm4",
-    engine=Choice(_ENGINE, Elsewhere(JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n"))),
+    engine=_ENGINE,
     variants={"without newlines": replace(_ENGINE, between="", between_calls="", enclosing=())},
     page=__doc__ or "",
     instructions=(

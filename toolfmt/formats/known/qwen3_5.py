@@ -11,17 +11,17 @@
 The tags are those of Qwen3-Coder (`xml_function`): exactly one newline on each side of a value belongs to the tags,
 values are raw, and only the tool's schema distinguishes a string `3` from a number. Qwen 3.5 is trained on the tags,
 but the smaller models fall back to the format of Qwen 3, `<tool_call>{"name": …, "arguments": {…}}</tool_call>`. Both
-are parsed, the tags are written. Calls in `<invoke name="…">`, bare or in `<tml:function_calls>` (Qwen 3.8), are
-tolerances unless the tool is undeclared, and so is JSON in `<tools>`. The template of 3.5 writes Python's `True` and
-`None`, those of 3.6 and 3.8 write JSON.
+are parsed, the tags are written. Qwen 3.8 sometimes writes calls in `<invoke name="…">`, bare or in
+`<tml:function_calls>`; they are parsed as calls in the syntax of another format. The template of 3.5 writes Python's
+`True` and `None`, those of 3.6 and 3.8 write JSON.
 """
 
 from dataclasses import replace
 
 from toolfmt.formats.engines.alternatives import Choice
-from toolfmt.formats.engines.foreign import Elsewhere
+from toolfmt.formats.engines.foreign import JSON_IN_TOOLS
 from toolfmt.formats.engines.json_object import JsonObject
-from toolfmt.formats.engines.tagged import FUNCTION_TAGS, INVOKE_TAGS
+from toolfmt.formats.engines.tagged import FUNCTION_TAGS
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
 
@@ -31,15 +31,7 @@ FORMAT = ToolCallFormat(
     engine=Choice(
         FUNCTION_TAGS,
         JsonObject(opener="<tool_call>", closer="</tool_call>", between="\n"),
-        Elsewhere(
-            JsonObject(
-                opener="<tools>",
-                closer="</tools>",
-                also=("<tool_call>\n<tools>",),
-                also_closers=("</tools>\n</tool_call>",),
-            )
-        ),
-        Elsewhere(replace(INVOKE_TAGS, opener="<tml:function_calls>", closer="</tml:function_calls>")),
+        JSON_IN_TOOLS,
     ),
     variants={"a blank line between calls": replace(FUNCTION_TAGS, between_calls="\n\n")},
     page=__doc__ or "",

@@ -18,28 +18,15 @@ sometimes drop the first `<tool_call>` or put two functions into one block; both
 from dataclasses import replace
 
 from toolfmt.formats.engines.alternatives import Choice
-from toolfmt.formats.engines.foreign import Elsewhere
-from toolfmt.formats.engines.json_object import JsonObject
-from toolfmt.formats.engines.tagged import FUNCTION_TAGS, INVOKE_TAGS
+from toolfmt.formats.engines.foreign import JSON_IN_TOOLS
+from toolfmt.formats.engines.tagged import FUNCTION_TAGS
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
 
 _BARE = replace(FUNCTION_TAGS, opener="", closer="", unframed_openers=(), value_newline="")
 FORMAT = ToolCallFormat(
     name="xml_function",
-    engine=Choice(
-        FUNCTION_TAGS,
-        Elsewhere(JsonObject(opener="<tool_call>", closer="</tool_call>")),
-        Elsewhere(
-            JsonObject(
-                opener="<tools>",
-                closer="</tools>",
-                also=("<tool_call>\n<tools>",),
-                also_closers=("</tools>\n</tool_call>",),
-            )
-        ),
-        Elsewhere(replace(INVOKE_TAGS, opener="<tml:function_calls>", closer="</tml:function_calls>")),
-    ),
+    engine=Choice(FUNCTION_TAGS, JSON_IN_TOOLS),
     variants={
         "calls on one line": replace(FUNCTION_TAGS, between_calls=""),
         "values on the line of their tags": replace(FUNCTION_TAGS, between_calls="", value_newline=""),

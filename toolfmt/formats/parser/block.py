@@ -10,8 +10,8 @@ from collections import deque
 from typing import Literal, TypeAlias
 
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.markers import FENCES
+from toolfmt.formats.engines.engine import Engine
+from toolfmt.formats.markers import FENCES, Markers
 from toolfmt.formats.parser.recovery import MOST_REJECTED
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
@@ -22,7 +22,7 @@ Block: TypeAlias = Literal["", "fence", "indented", "quote", "inline"]
 _MAX_IN_BLOCK = 2000
 """Maximum number of characters that are held back to see what follows a call in a block. After a longer call nothing is
 known, so it is content."""
-LONGEST_HEAD = 256
+_LONGEST_HEAD = 128
 """Number of characters of a line that are known before a call in it."""
 _INDENTED = re.compile(r" {4}| {0,3}\t")
 _QUOTE = re.compile(r" {0,3}>")
@@ -36,11 +36,11 @@ _QUOTATION_ENDS = literals("`", *BLANK_LINES)
 class Blocks:
     """The blocks of the content of one output."""
 
-    def __init__(self, format: ToolCallFormat, scan: Scan, calls: CallBuilder) -> None:
-        self._format, self._scan, self._calls = format, scan, calls
-        self._line: deque[str] = deque(maxlen=LONGEST_HEAD)
+    def __init__(self, markers: Markers, engine: Engine, scan: Scan, calls: CallBuilder) -> None:
+        self._markers, self._engine, self._scan, self._calls = markers, engine, scan, calls
+        self._line: deque[str] = deque(maxlen=_LONGEST_HEAD)  # each piece has a character
         self.append = self._line.append
-        """Adds text of the content, for the fast path: its last `LONGEST_HEAD` characters."""
+        """Add text of the content, which is not empty."""
         self.fence = ""
         """The start of the code fence that the content is in."""
         self.fence_line = False
@@ -50,7 +50,7 @@ class Blocks:
 
     def copy(self, scan: Scan, calls: CallBuilder) -> Blocks:
         """Return the same for another scanner."""
-        twin = Blocks(self._format, scan, calls)
+        twin = Blocks(self._markers, self._engine, scan, calls)
         twin.take_state(self)
         return twin
 
@@ -60,10 +60,6 @@ class Blocks:
         self._line.extend(other._line)
         self.fence, self.fence_line, self.of_marker = other.fence, other.fence_line, other.of_marker
 
-    def add(self, text: str) -> None:
-        """Add text of the content."""
-        self.append(text[-LONGEST_HEAD:])
-
     def begin_line(self) -> None:
         """Begin a line: what follows a call or a reasoning block is in none."""
         self._line.clear()
@@ -72,7 +68,7 @@ class Blocks:
     @property
     def line(self) -> str:
         """The content since the last line break. It is cut off at the front if the line is long."""
-        return "".join(self._line)[-LONGEST_HEAD:].rpartition("\n")[2]
+        return "".join(self._line)[-_LONGEST_HEAD:].rpartition("\n")[2]
 
     def find(self) -> None:
         """Set `of_marker` to the block of a marker that follows the content so far."""
@@ -121,8 +117,8 @@ class Blocks:
         text = ""
         if (yield from scan.find_near(_QUOTATION_ENDS, MOST_REJECTED)) == "`":
             text = scan.kept_between(begin, scan.position)
-            meant = first and opener in self._format.markers.calls
-            if meant and (yield from is_frame(self._format, self._calls, Scan(text[:-1], closed=True), opener)):
+            meant = first and opener in self._markers.calls
+            if meant and (yield from is_frame(self._engine, self._calls, Scan(text[:-1], closed=True), opener)):
                 text = ""
         if not text:
             scan.rewind(begin - len(opener))  # a call keeps the text of its start marker
@@ -130,7 +126,7 @@ class Blocks:
         scan.release()
         return text
 
-    def example(self, opener: str, begin: int, starts: frozenset[str]) -> Reading[str | None]:
+    def example(self, opener: str, begin: int, starts: Literals) -> Reading[str | None]:
         """Read an example of calls after a start marker, and return its text; None if it is calls, which stay unread.
 
         It is calls if only calls, and the end of their block, follow in the output. The text is empty if there is no
@@ -142,10 +138,10 @@ class Blocks:
             starts: Everything that a call may start with.
         """
         scan, behind = self._scan, self._scan.position
-        if opener not in self._format.markers.framing:
+        if opener not in self._markers.framing:
             scan.rewind(begin)
             opener = ""
-        length = yield from self._example_length(opener, literals(*starts))
+        length = yield from self._example_length(opener, starts)
         if length is None:
             scan.rewind(behind)
             return None
@@ -154,13 +150,13 @@ class Blocks:
 
     def _example_length(self, opener: str, starts: Literals) -> Reading[int | None]:
         """Return the length of the example that begins here; None if it is calls."""
-        scan, markers, begin, length = self._scan, self._format.markers, self._scan.position, 0
+        scan, markers, begin, length = self._scan, self._markers, self._scan.position, 0
 
         def read(view: Scan) -> Reading[int | None]:
             nonlocal length
             start = opener
             while True:
-                yield from self._format.engine.read(view, self._calls.dry_run(view), start)
+                yield from self._engine.read(view, self._calls.dry_run(view), start)
                 length = length or view.position - begin
                 while True:
                     yield from view.skip_spaces()
@@ -188,17 +184,17 @@ class Blocks:
 
 def _block_of(line: str) -> Block:
     """Return the block that text after this beginning of a line is in."""
-    if len(line) == LONGEST_HEAD:
+    if len(line) == _LONGEST_HEAD:
         return ""  # the beginning of the line may be missing
     if line.count("`") % 2:
         return "inline"
     return "indented" if _INDENTED.match(line) else "quote" if _QUOTE.match(line) else ""
 
 
-def is_frame(format: ToolCallFormat, calls: CallBuilder, scan: Scan, opener: str) -> Reading[bool | None]:
+def is_frame(engine: Engine, calls: CallBuilder, scan: Scan, opener: str) -> Reading[bool | None]:
     """Whether `scan` has a whole frame of calls, which is read; None if the text ends inside it."""
     try:
-        yield from format.engine.read(scan, calls.dry_run(scan), opener)
+        yield from engine.read(scan, calls.dry_run(scan), opener)
     except Incomplete:
         return None
     except Malformed:

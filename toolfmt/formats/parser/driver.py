@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Undeclared
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.markers import FENCES, scan_targets
+from toolfmt.formats.markers import FENCES
 from toolfmt.formats.parser.block import Blocks
+from toolfmt.formats.parser.fallback import reading_of
 from toolfmt.formats.parser.reasoning import Drafts
 from toolfmt.formats.parser.recovery import Recovery
 from toolfmt.formats.scanner.literals import literals
@@ -62,10 +63,9 @@ class Driver:
         self.continued: list[Event] = []
         """Content and reasoning of the output that the prefix contains."""
         self.scan = Scan(offset=-len(prefix))
-        sign = format.engine.named
-        self.sought = scan_targets(self.markers, tuple(name + sign for name in schemas or ()) if sign else ())
+        self.engine, self.sought = reading_of(format, schemas)
         self.calls = CallBuilder(self.scan, schemas, strict, self.markers.ends)
-        self.blocks = Blocks(format, self.scan, self.calls)
+        self.blocks = Blocks(self.markers, self.engine, self.scan, self.calls)
         self.events = self.calls.events
         self.parts: list[str] = []
         self.name_at_start = format.name_at_start != "never"
@@ -107,7 +107,9 @@ class Driver:
         may_call = opener in self.sought.calls or (not opener and self.name_at_start)
         example: str | None = ""
         if may_call and opener not in marks.reasoning:
+            self.calls.name_at_start = self.name_at_start
             example = yield from self._call(opener, here)
+            self.calls.name_at_start = False
         else:
             scan.release()
         if opener in marks.reasoning:
@@ -158,8 +160,9 @@ class Driver:
 
     def _content_and_call(self) -> Reading[bool]:
         """Parse content, and the call or ignored marker after it. Return False at the end of the output."""
+        self.name_at_start = False
         goes_on = yield from self._content()
-        self.beside_call, self.name_at_start = True, False
+        self.beside_call = True
         return goes_on
 
     def _block(self) -> Reading[None]:
@@ -182,19 +185,20 @@ class Driver:
             wanted = look.in_content
             if blocks.fence:
                 wanted = look.at_fence if blocks.fence_line else look.in_program
-            wanted = literals(*wanted.literals, self.closing) if self.closing else wanted
+            wanted = wanted.adding(self.closing, "\n" + self.closing) if self.closing else wanted
             found = yield from self._run(Content, Plain(wanted))
             if not found:
                 return False
-            if found == self.closing:
-                if found not in marks.ignored_markers and found in marks.reasoning_closers:
-                    self._mark(found, self.scan.position - len(found))
-                self.closing = ""
-                return True
-            opener = look.opener_in.get(found, found)
+            ends = bool(self.closing) and found.removeprefix("\n") == self.closing
+            opener = self.closing if ends else look.opener_in.get(found, found)
             before = found.removesuffix(opener)
             here = self.scan.position - len(opener)
             self._emit(Content, before, here - len(before))
+            if ends:
+                if opener not in marks.ignored_markers and opener in marks.reasoning_closers:
+                    self._mark(opener, here)
+                self.closing = ""
+                return True
             in_line, blocks.fence_line = blocks.fence_line and found[0] != "\n", False
             first = not blocks.line.strip("` \t")
             blocks.find()
@@ -229,8 +233,8 @@ class Driver:
         outside, self.state = self.state, "call"
         if outside != "between":
             scan.keep(begin)
-        if self.blocks.of_marker or (opener in FENCES and not framed):
-            example = yield from self.blocks.example(opener, begin, self.sought.calls)
+        if self.within is None and (self.blocks.of_marker or (opener in FENCES and not framed)):
+            example = yield from self.blocks.example(opener, begin, self.sought.call_starts)
             if example is not None:
                 scan.release()
                 self.state = outside
@@ -262,7 +266,7 @@ class Driver:
         `nothing` if there are no calls. An attempt is possible only directly after the start marker (`first`)."""
         scan, calls = self.scan, self.calls
         try:
-            yield from self.format.engine.read(scan, calls, opener)
+            yield from self.engine.read(scan, calls, opener)
             calls.close()
         except Malformed as wrong:
             stopped = scan.position if wrong.at is None else wrong.at
@@ -291,7 +295,7 @@ class Driver:
 
     @cached_property
     def drafts(self) -> Drafts:
-        return Drafts(self.format, self.scan, self.calls)
+        return Drafts(self.format, self.engine, self.scan, self.calls)
 
     @property
     def recovery(self) -> Recovery:
@@ -367,7 +371,7 @@ class Driver:
             text, start = text[-start:], 0
         if not text:
             return
-        self.blocks.add(text)
+        self.blocks.append(text)
         if isinstance(self.text, kind) and self.text_ends == start and self.events[-1] is self.text:
             self.parts.append(text)
         else:

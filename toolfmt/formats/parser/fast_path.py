@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 
-from toolfmt.formats.parser.block import LONGEST_HEAD
 from toolfmt.formats.scanner.scanner import Malformed, PendingSpan
 from toolfmt.messages.events import Event, ToolCallArguments
 
@@ -49,7 +48,7 @@ def pass_over(pending: PendingSpan, text: str, found: re.Match[str] | None) -> l
     if kind is not None:
         if not emitted:
             return []
-        pending.seen(emitted[-LONGEST_HEAD:])  # type: ignore[misc]  # text has it
+        pending.seen(emitted)  # type: ignore[misc]  # text has it
         return [kind(emitted, start)]
     scan.kept.append(text)
     if pending.fragments is not None:

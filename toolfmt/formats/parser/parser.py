@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Literal, NoReturn
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.parser.block import LONGEST_HEAD
 from toolfmt.formats.parser.copying import copy_of
 from toolfmt.formats.parser.driver import Driver
+from toolfmt.formats.parser.fallback import AUTO
 from toolfmt.formats.parser.fast_path import pass_over, pass_over_joined
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.formats.registry import resolved
@@ -39,7 +39,7 @@ class Parser:
     """Parses one output of a model in one format. Never raises because of the text.
 
     Args:
-        format: A format or its name.
+        format: A format or its name; `auto` for calls in the syntax of any known format.
         tools: Tool definitions in any form of `toolfmt.messages.tools`. None accepts any name, an empty list none.
         prefix: The tail of the prompt, for an output that begins inside something, such as a reasoning block.
         strict: Reject calls that need a tolerance.
@@ -71,7 +71,7 @@ class Parser:
             raise ValueError(f'reasoning must be "events" or "text", not {reasoning!r}')
         if not isinstance(prefix, str):
             raise TypeError(f"prefix must be the end of the prompt as a str, not {type(prefix).__name__}")
-        self.format = resolved(format)
+        self.format = AUTO if format == AUTO.name else resolved(format)
         schemas = None if tools is None else tool_schemas(tools)
         self._stop = _stop_strings(stop) if stop else None
         begun = self._output_prefix(prefix) if prefix else ""
@@ -121,7 +121,7 @@ class Parser:
         scan.offset = start + len(text)
         kind = pending.kind
         if kind is not None:
-            pending.seen(text[-LONGEST_HEAD:])  # type: ignore[misc]  # text has it
+            pending.seen(text)  # type: ignore[misc]  # text has it
             return [kind(emitted, start)]
         scan.kept.append(text)
         if pending.fragments is not None:

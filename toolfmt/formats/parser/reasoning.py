@@ -11,6 +11,7 @@ import re
 import sys
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Committed
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.block import is_frame
 from toolfmt.formats.scanner.literals import literals
@@ -28,8 +29,8 @@ _THINKS = re.compile(r"[\w\n]")
 class Drafts:
     """What is known about the calls in the reasoning blocks of one output."""
 
-    def __init__(self, format: ToolCallFormat, scan: Scan, calls: CallBuilder) -> None:
-        self._format, self._scan, self._calls = format, scan, calls
+    def __init__(self, format: ToolCallFormat, engine: Engine, scan: Scan, calls: CallBuilder) -> None:
+        self._format, self._engine, self._scan, self._calls = format, engine, scan, calls
         self.looked_at = 0
         """Number of lookaheads for calls of the open block, which is never closed."""
         self._failed_lookaheads = 0
@@ -39,7 +40,7 @@ class Drafts:
 
     def copy(self, scan: Scan, calls: CallBuilder) -> Drafts:
         """Return the same for another scanner."""
-        twin = Drafts(self._format, scan, calls)
+        twin = Drafts(self._format, self._engine, scan, calls)
         twin.looked_at, twin._failed_lookaheads, twin._unclosed_from = (
             self.looked_at,
             self._failed_lookaheads,
@@ -51,7 +52,7 @@ class Drafts:
         """Whether a call begins here. Reads no more than needed to know that."""
         begin = self._scan.position
         try:
-            yield from self._format.engine.read(self._scan, self._calls.dry_run(self._scan, "call"), opener)
+            yield from self._engine.read(self._scan, self._calls.dry_run(self._scan, "call"), opener)
         except Committed:
             return True
         except Incomplete:
@@ -72,7 +73,7 @@ class Drafts:
             begins = bool(_THINKS.match((yield from scan.peek())))
         else:
             try:
-                yield from self._format.engine.read(scan, self._calls.dry_run(scan, "call"), opener)
+                yield from self._engine.read(scan, self._calls.dry_run(scan, "call"), opener)
             except (Malformed, Incomplete):
                 begins = False
             except Committed:
@@ -87,7 +88,7 @@ class Drafts:
             return False
         scan = self._scan
         scan.rewind(here + len(opener))
-        stands = yield from self._not_far(is_frame(self._format, self._calls, scan, opener), here + _MAX_DRAFT_TAIL)
+        stands = yield from self._not_far(is_frame(self._engine, self._calls, scan, opener), here + _MAX_DRAFT_TAIL)
         if stands:
             yield from scan.skip_spaces()
             if not (yield from scan.literal(literals(*closers))):
@@ -103,7 +104,7 @@ class Drafts:
                 break
         if (yield from scan.peek()) or self._scan.cut:
             return False  # the runtime may have stopped the model before its response
-        return bool((yield from is_frame(self._format, self._calls, Scan(draft, closed=True), opener)))
+        return bool((yield from is_frame(self._engine, self._calls, Scan(draft, closed=True), opener)))
 
     def is_unclosed_response(self, here: int, opener: str) -> Reading[bool]:
         """Whether the call at `here`, in a block that is never closed, is the response."""
@@ -111,7 +112,7 @@ class Drafts:
             return False  # the runtime may have stopped the model while it was reasoning
         self.looked_at += 1
         self._scan.rewind(here + len(opener))
-        return (yield from is_frame(self._format, self._calls, self._scan, opener)) is not False
+        return (yield from is_frame(self._engine, self._calls, self._scan, opener)) is not False
 
     def draft(self, here: int, opener: str, closers: tuple[str, ...]) -> Reading[tuple[str, str]]:
         """Return the text from a start marker to the end marker of the block, and that end marker; "" if there is none.
@@ -132,11 +133,11 @@ class Drafts:
             if (
                 begin == here + len(opener)
                 and self._failed_lookaheads < _MOST_LOOKED_AT
-                and (yield from is_frame(self._format, self._calls, Scan(before, closed=True), opener)) is None
+                and (yield from is_frame(self._engine, self._calls, Scan(before, closed=True), opener)) is None
             ):
                 scan.rewind(begin)
                 stands = yield from self._not_far(
-                    is_frame(self._format, self._calls, scan, opener), after + _MAX_DRAFT_TAIL
+                    is_frame(self._engine, self._calls, scan, opener), after + _MAX_DRAFT_TAIL
                 )
                 if stands and after < scan.position <= after + _MAX_DRAFT_TAIL:
                     rest = scan.kept_between(after, scan.position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -51,6 +51,10 @@ class Literals:
             raise AttributeError(name)
         return object.__getattribute__(self, name)
 
+    def adding(self, *others: str) -> Literals:
+        """Return these literals and others."""
+        return literals(*self.literals, *others)
+
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """Return the index of the first literal, and the literal; "" if the end of the text may become one."""
         found = (self._closed if closed else self._open).search(text, at)
@@ -74,6 +78,107 @@ class Literals:
         if not closed and found.end() == len(text) and self._extendable.get(found.group(), True):
             return ""
         return found.group()
+
+
+class ManyLiterals(Literals):
+    """As `Literals`, for hundreds of them: a small pattern finds where one may begin, and a table decides.
+
+    Compiling a trie of all known markers would take half a second. `names` are more literals, of one set of tools; the
+    pattern does not depend on them, because each begins with a line break or is only searched for with `match`.
+    """
+
+    __slots__ = ("_groups", "_names", "_singles", "_table")
+
+    def __init__(self, table: LiteralTable, names: tuple[str, ...] = ()) -> None:
+        self._table, self._names = table, names
+        self._groups = dict(table.groups)
+        for beginning, group in _groups(names).items():
+            shared = self._groups.get(beginning)
+            self._groups[beginning] = group if shared is None else _longest_first((*shared, *group))
+        self._singles = table.singles.union(name for name in names if len(name) == 1)
+        self.first = table.first.union(name[0] for name in names)
+        self.longest = max(table.longest, max(map(len, names), default=0))
+        self.trigger = self.before = ""
+        self.may_end = table.pattern.search
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "literals":
+            self.literals = self._table.literals.union(self._names)
+        return object.__getattribute__(self, name)
+
+    def adding(self, *others: str) -> Literals:
+        return ManyLiterals(_table_with(self._table, others), self._names)
+
+    def match(self, text: str, at: int, closed: bool) -> str | None:
+        for literal in self._groups.get(text[at : at + 2], ()):
+            if at + len(literal) > len(text):
+                if not closed and literal.startswith(text[at:]):
+                    return ""
+            elif text.startswith(literal, at):
+                return literal
+        return text[at] if text[at] in self._singles else None
+
+    def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
+        search = self._table.pattern.search
+        while (found := search(text, at)) is not None:
+            at = found.start()
+            literal = self.match(text, at, closed)
+            if literal is not None:
+                return at, literal
+            at += 1
+        return None
+
+    def beginning(self, found: re.Match[str]) -> int | None:
+        text, at = found.string, found.start()
+        literal = self.match(text, at, False)
+        if literal is None:
+            first = self.search(text, at + 1, False)
+            if first is None:
+                return len(text)
+            at, literal = first
+        return None if literal else at
+
+
+class LiteralTable:
+    """The literals that many sets share, by their first two characters, and a pattern for these."""
+
+    def __init__(self, literals: frozenset[str]) -> None:
+        self.literals = literals
+        self.first = frozenset(literal[0] for literal in literals)
+        self.singles = frozenset(literal for literal in literals if len(literal) == 1)
+        self.longest = max(map(len, literals))
+        self.groups = _groups(tuple(literals))
+        seconds: dict[str, set[str]] = {}
+        for literal in literals:
+            seconds.setdefault(literal[0], set()).add(literal[1:2])
+        self.pattern = re.compile("|".join(_beginning(first, then) for first, then in sorted(seconds.items())))
+
+
+@lru_cache(maxsize=64)
+def _table_with(table: LiteralTable, others: tuple[str, ...]) -> LiteralTable:
+    return LiteralTable(table.literals.union(others))
+
+
+def _beginning(first: str, then: set[str]) -> str:
+    """Return a pattern of the beginnings of literals. After a line break any name may follow."""
+    if "" in then or first == "\n":
+        return re.escape(first)
+    return f"{re.escape(first)}(?:[{re.escape(''.join(sorted(then)))}]|\\Z)"
+
+
+def _longest_first(literals: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(literals, key=lambda literal: (-len(literal), literal)))
+
+
+def _groups(literals: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the literals by their first two characters and, for the end of a text, by their first one, the longest
+    first."""
+    groups: dict[str, list[str]] = {}
+    for literal in _longest_first(literals):
+        groups.setdefault(literal[:2], []).append(literal)
+        if len(literal) > 1:
+            groups.setdefault(literal[0], []).append(literal)
+    return {beginning: tuple(group) for beginning, group in groups.items()}
 
 
 @lru_cache(maxsize=2048)

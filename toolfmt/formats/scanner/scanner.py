@@ -106,7 +106,7 @@ class PendingSpan:
     kind: type[Content] | type[Reasoning] | None = None
     """The event that the text is emitted as; None for arguments."""
     seen: Callable[[str], None] | None = None
-    """Receives the last characters of each text that is emitted as `kind`."""
+    """Receives each text that is emitted as `kind`."""
     calls: OpenCall | None = None
     """The call that the arguments belong to; None if they are buffered."""
     fragments: list[str] | None = None

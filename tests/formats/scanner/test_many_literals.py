@@ -1,0 +1,28 @@
+"""A set of many literals finds what a trie of them finds."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolfmt.formats.scanner.literals import Literals, LiteralTable, ManyLiterals
+
+TEXT = st.text("ab\n<", max_size=12)
+LITERAL = st.text("ab\n<", min_size=1, max_size=5)
+
+
+@given(
+    shared=st.sets(LITERAL, min_size=1, max_size=8),
+    names=st.sets(LITERAL.map(lambda name: "\n" + name), max_size=4),
+    text=TEXT,
+    at=st.integers(0, 12),
+)
+def test_many_literals_find_what_a_trie_finds(shared: set[str], names: set[str], text: str, at: int) -> None:
+    many = ManyLiterals(LiteralTable(frozenset({*shared, "\n<"})), tuple(names))
+    trie = Literals(tuple({*shared, "\n<", *names}))
+    assert (many.literals, many.first, many.longest) == (trie.literals, trie.first, trie.longest)
+    for closed in (True, False):
+        assert many.search(text, at, closed) == trie.search(text, at, closed)
+        if at < len(text):
+            assert many.match(text, at, closed) == trie.match(text, at, closed)
+    found, first = many.may_end(text), trie.search(text, 0, False)
+    begins = len(text) if found is None else many.beginning(found)
+    assert begins == (len(text) if first is None else None if first[1] else first[0])
