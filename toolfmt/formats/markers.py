@@ -82,6 +82,7 @@ def markers_of(
     same names.
     """
     openers, unframed, start_only = engine.openers, engine.unframed_openers, engine.start_only_openers
+    inner = engine.inner
     reasoning: dict[str, tuple[str, ...]] = {}
     for opener, closer in reasoning_read:
         reasoning[opener] = (*reasoning.get(opener, ()), closer)
@@ -91,9 +92,10 @@ def markers_of(
     of_content = tuple(mark for pair in content_markers for mark in pair)
     in_line = (*unframed, *(mark for mark in marks if mark.startswith(unframed or "\0")))
     opener_in = {"\n" + mark: mark for mark in in_line}
+    repeated_ends = frozenset(engine.trailing_markers) & {*engine.closers, *inner.closers}
+    opener_in |= {"\n" + mark: mark for mark in repeated_ends}
     # A single bracket ends a frame, but in an invalid call it does not show where the frame ends.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in engine.closers)
-    inner = engine.inner
     messages = ignored_markers if start_only else ()
     call_markers = [mark for mark in (*inner.openers, *inner.closers, *engine.closers) if len(mark) >= _CONTROL]
     return Markers(
@@ -118,7 +120,7 @@ def markers_of(
         ),
         reasoning_closers=frozenset(closers),
         trailing_markers=literals(*engine.trailing_markers),
-        repeated_ends=frozenset(engine.trailing_markers) & {*engine.closers, *inner.closers},
+        repeated_ends=repeated_ends,
         meaningless=literals(*ignored_markers, *closers),
         call_starts=literals(*inner.openers),
         call_evidence=literals(*call_markers, *openers, *BLANK_LINES),

@@ -24,6 +24,8 @@ from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Pendi
 from toolfmt.formats.scanner.spans import Plain
 from toolfmt.messages.events import Content, Event, Reasoning
 
+_MOST_END_MARKERS = 100
+"""Length of a sequence of end markers without a call that is dropped at the end of an output."""
 _IN_LINE = re.compile(r"[ \t]*")
 
 
@@ -44,6 +46,8 @@ class Driver:
     """In a copy made after the first call of a frame: where the open call begins, after the head of the frame."""
     closing = ""
     """The end marker of the part for the user, if one is open."""
+    shows_start = False
+    """Whether the content has the start marker of a call, so that its end marker is not an orphan."""
     text: Content | Reasoning | None = None
     """The text event that is being emitted. Its pieces are in `parts`, which are joined once."""
     text_ends = 0
@@ -129,6 +133,7 @@ class Driver:
         else:
             self._emit(Content, spaces, begin)
             self._emit(Content, opener + (example or ""), here)
+            self.shows_start = self.shows_start or opener in self.sought.calls
             if opener in FENCES and not example:
                 self.blocks.fence, self.blocks.fence_line = opener, True
             self.blocks.of_marker = ""
@@ -157,6 +162,20 @@ class Driver:
         opens = found and (yield from scan.literal(literals(*self.format.openers)))
         scan.rewind(here if opens else begin)
         return bool(opens)
+
+    def _skip_end_markers(self, begin: int) -> Reading[bool]:
+        """Read orphan end markers, of which one was read at `begin`, if they end the output. Return whether they do."""
+        scan, behind = self.scan, self.scan.position
+        scan.keep(begin)
+        while scan.position - begin <= _MOST_END_MARKERS:
+            yield from scan.skip_spaces()
+            if not (yield from scan.literal(self.markers.trailing_markers)):
+                break
+        ends = not (yield from scan.peek())
+        if not ends:
+            scan.rewind(behind)
+        scan.release()
+        return ends
 
     def _content_and_call(self) -> Reading[bool]:
         """Parse content, and the call or ignored marker after it. Return False at the end of the output."""
@@ -220,6 +239,11 @@ class Driver:
                     return True
             if example is None:
                 return True
+            if opener in look.calls:
+                self.shows_start = True
+            elif opener in marks.repeated_ends and not (self.shows_start or blocks.fence):
+                if (yield from self._skip_end_markers(here - len(before))):
+                    return False
             self._emit(Content, opener + example, here)
 
     def _call(self, opener: str, begin: int) -> Reading[str | None]:
