@@ -52,7 +52,7 @@ TOLERANCES: Mapping[str, str] = MappingProxyType(
         # arguments
         "positional_arguments": "arguments are given without keys",
         "positional_object": "a single object takes the place of the arguments",
-        "duplicate_key": "a key appears twice",
+        "duplicate_key": "a key appears twice with the same value",
         "unquoted_key": "a key is not in quotes",
         "quoted_key": "a key is in quotes inside its tag",
         "missing_value_closer": "the end marker of a value is missing, but what follows shows where the value ends",

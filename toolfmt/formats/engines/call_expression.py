@@ -504,11 +504,10 @@ class CallExpression(Frame):
                     calls.arguments("")  # a value for a declared tool counts as an attempt to call it (`Trial.keyed`)
                 key = calls.positional(position)
                 calls.record_tolerance("positional_arguments")
-            if key in keys:
-                calls.record_tolerance("duplicate_key")
-            keys.add(key)
-            calls.arguments(f"{', ' if position else ''}{quoted(key)}: ")
+            repeated = calls.member(key, keys, here)
             yield from self._read_value(scan, calls, calls.types(key))
+            if repeated:
+                calls.end_repeated()
             if delimiters.pair_closer:
                 yield from scan.skip_spaces()
                 yield from scan.expect(delimiters.pair_closer)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,7 +19,6 @@ from toolfmt.formats.engines.raw_value import Value
 from toolfmt.formats.engines.tagged import opens_json
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
-from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.clean_json import DEEPEST
 from toolfmt.formats.values.schema_types import STRING, Types, raw_text, type_of
 from toolfmt.formats.values.syntaxes import LITERAL
@@ -41,6 +40,10 @@ class _Open:
     closer: str
     path: tuple[str, ...]
     members: int = 0
+    keys: set[str] = field(default_factory=set)
+    """The keys of an object so far."""
+    repeated: bool = False
+    """Whether it is the second value of a key."""
 
 
 class _Leaf(Value):
@@ -246,7 +249,7 @@ class NestedTags(Frame):
         begins, ends = self.sign + "<", self.sign + "</"
         calls.arguments("{")
         stack = [_Open(self.call_tag, "}", ())]
-        keys, closed = set[str](), ""
+        closed = ""
         while stack:
             top = stack[-1]
             yield from scan.skip_spaces()
@@ -274,28 +277,29 @@ class NestedTags(Frame):
                     raise Malformed(expected=self._end_tag(top.tag), at=here - len(ends))
                 closed = tag
                 calls.arguments(stack.pop().closer)
+                if top.repeated:
+                    calls.end_repeated()
                 continue
-            calls.arguments(", " if top.members else "")
-            top.members += 1
-            path = (*top.path, tag if top.closer == "}" else "")
+            path, repeated = (*top.path, tag if top.closer == "}" else ""), False
             if top.closer == "}":
-                if len(stack) == 1:
-                    if tag in keys:
-                        calls.record_tolerance("duplicate_key")
-                    keys.add(tag)
-                calls.arguments(quoted(tag) + ": ")
+                repeated = calls.member(tag, top.keys, here)
             elif tag != self.item:
                 raise Malformed("invalid_arguments", f"the tag {named(self.item)} of a list item", here)
+            else:
+                calls.arguments(", " if top.members else "")
+                top.members += 1
             types = calls.types(*path)
             inside = yield from self._inside(scan, types)
             if inside:
                 if len(stack) > DEEPEST:
                     raise Malformed("invalid_arguments", f"at most {DEEPEST} levels of lists and objects")
                 calls.arguments(inside)
-                stack.append(_Open(tag, "]" if inside == "[" else "}", path))
+                stack.append(_Open(tag, "]" if inside == "[" else "}", path, repeated=repeated))
             else:
-                yield from self._leaf(scan, calls, tag, top, types, keys)
+                yield from self._leaf(scan, calls, tag, top, types)
                 closed = tag
+                if repeated:
+                    calls.end_repeated()
         return ""
 
     def _inside(self, scan: Scan, types: Types) -> Reading[str]:
@@ -327,9 +331,7 @@ class NestedTags(Frame):
             scan.rewind(here)
         return False
 
-    def _leaf(
-        self, scan: Scan, calls: CallBuilder, tag: str, parent: _Open, types: Types, keys: set[str]
-    ) -> Reading[None]:
+    def _leaf(self, scan: Scan, calls: CallBuilder, tag: str, parent: _Open, types: Types) -> Reading[None]:
         here = scan.position
         if types is not None and not types & STRING:
             yield from scan.skip_spaces()
@@ -339,7 +341,7 @@ class NestedTags(Frame):
         scan.rewind(here)
 
         def beside(key: str) -> bool:
-            return not parent.path and key not in keys and calls.declares(key) is True
+            return not parent.path and key not in parent.keys and calls.declares(key) is True
 
         value = _Leaf(scan, calls, self, tag, parent.tag, beside, types is not None and "string" in types)
         first = yield from scan.need("a value")

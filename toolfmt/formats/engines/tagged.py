@@ -21,7 +21,6 @@ from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
 from toolfmt.formats.engines.tag_attributes import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
-from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.schema_types import STRING, Types
 from toolfmt.formats.values.syntaxes import LITERAL, without
 from toolfmt.formats.values.value_reader import read_value
@@ -260,16 +259,17 @@ class Tagged(Frame):
             key, stated, fault = yield from self._key(scan, " " if first and known is False else "")
             if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed(expected="a key", at=here)
-            repeated = self._repeated
-            doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
+            doubled = bool(self._repeated) and bool((yield from scan.literal(literals(self._repeated))))
             if first and not known:
                 if known is False:
                     yield from self._closed_soon(scan, calls)
                 calls.start(name)
                 calls.arguments("{")
-            key = _recorded_key(calls, key, doubled, fault, given)
-            calls.arguments(f"{'' if first else ', '}{quoted(key)}: ")
+            key = _recorded_key(calls, key, doubled, fault)
+            repeated = calls.member(key, given.keys, here)
             token = yield from self._value(scan, calls, _common_types(calls.types(key), stated), given)
+            if repeated:
+                calls.end_repeated()
         calls.arguments("}")
         if given.doubted - given.keys:
             key = sorted(given.doubted - given.keys)[0]
@@ -403,8 +403,8 @@ def opens_json(types: Types, first: str) -> bool:
     return types is not None and not types & STRING and first in "{[" and bool(types & {"object", "array"})
 
 
-def _recorded_key(calls: CallBuilder, key: str, doubled: bool, fault: str, given: Given) -> str:
-    """Record a key as given, with its tolerances. Return it without quotes that do not belong to it."""
+def _recorded_key(calls: CallBuilder, key: str, doubled: bool, fault: str) -> str:
+    """Record the tolerances of a key. Return it without quotes that do not belong to it."""
     if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
         key = unquoted[1]
         calls.record_tolerance("quoted_key")
@@ -412,9 +412,6 @@ def _recorded_key(calls: CallBuilder, key: str, doubled: bool, fault: str, given
         calls.record_tolerance("repeated_opener")
     if fault:
         calls.record_tolerance(fault)
-    if key in given.keys:
-        calls.record_tolerance("duplicate_key")
-    given.keys.add(key)
     return key
 
 

@@ -92,8 +92,6 @@ class OpenCall(Protocol):
     """The call that a span of arguments belongs to."""
 
     index: int
-    emitting: bool
-    """Whether its arguments are emitted, that is, it is not rejected."""
     strict: bool
 
 
@@ -108,7 +106,9 @@ class PendingSpan:
     calls: OpenCall | None = None
     """The call that the arguments belong to; None if they are buffered."""
     fragments: list[str] | None = None
-    """The buffer for arguments; None if they are emitted at once."""
+    """The buffer for arguments, or the arguments of the call that were emitted; None for other text."""
+    emits: bool = False
+    """Whether arguments are emitted at once."""
     outer: tuple[Scan, ...] = ()
     """In a lookahead, the scanners that the text also belongs to, the driver's first."""
     end: int = sys.maxsize

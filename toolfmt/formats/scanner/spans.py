@@ -23,8 +23,8 @@ class ToleranceRecorder(Protocol):
     def strict(self) -> bool:
         """Whether a tolerance rejects the call. What was valid before it must be emitted first."""
 
-    def record_tolerance(self, name: str) -> None:
-        """Note a tolerance."""
+    def record_tolerance(self, name: str, at: int | None = None) -> None:
+        """Note a tolerance, applied at this offset; None for the position of the scanner."""
 
     def before(self, text: str, at: int) -> str:
         """Return a few words before an index of the text that the span was given."""
