@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 from toolfmt.formats.engines.arguments_text import ArgumentsText
 from toolfmt.formats.engines.name_repair import NameRepair
-from toolfmt.formats.scanner.scanner import Incomplete, Malformed, PendingSpan, Reading, Scan, Span
+from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.tolerances import EXPECTED, TOLERANCES
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import (
@@ -178,9 +178,9 @@ class CallBuilder(ArgumentsText):
             if any(end.startswith(rest) for end in self._ends):
                 self.mark_rejected("incomplete_output", "the end marker of the call", scan.offset + len(scan.text))
 
-    def before(self, text: str, at: int) -> str:
-        """Return a few words before an index of `text`; see `Scan.before`."""
-        return self._scan.before(text, at)
+    def before(self, text: str, at: int, most: int = BACK) -> str:
+        """Return up to `most` characters before an index of `text`; see `Scan.before`."""
+        return self._scan.before(text, at, most)
 
     def has_tolerance(self, name: str) -> bool:
         """Whether this tolerance was applied to the call."""

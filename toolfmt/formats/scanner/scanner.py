@@ -27,7 +27,7 @@ BLANK_LINES = ("\n\n", "\n\r\n")
 LONGEST_WORD = 256
 """Maximum number of characters of a name, of a tag, and of a key outside of JSON. None contains a line break."""
 
-_BACK = 64
+BACK = 64
 """Number of characters before a position that `Scan.before` returns."""
 
 
@@ -180,14 +180,16 @@ class Scan:
         if not self.kept:
             self._mark = position
 
-    def before(self, text: str, at: int) -> str:
-        """Return up to `_BACK` characters before an index of `text`, which may be all that a span was given."""
-        found = text[max(at - _BACK, 0) : at]
+    def before(self, text: str, at: int, most: int = BACK) -> str:
+        """Return up to `most` characters before an index of `text`, which may be all that a span was given."""
+        pieces = [text[max(at - most, 0) : at]]
+        missing = most - len(pieces[0])
         for piece in reversed(self.kept):
-            if len(found) >= _BACK:
+            if missing <= 0:
                 break
-            found = piece[len(found) - _BACK :] + found
-        return found
+            pieces.append(piece[-missing:])
+            missing -= len(pieces[-1])
+        return "".join(reversed(pieces))
 
     @property
     def mark(self) -> int | None:

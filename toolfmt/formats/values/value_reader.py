@@ -12,7 +12,7 @@ import re
 from typing import Protocol
 
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
-from toolfmt.formats.scanner.scanner import Incomplete, Malformed, PendingSpan, Reading, Scan, Span
+from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.scanner.spans import (
     JsonString,
     ToleranceRecorder,
@@ -96,8 +96,8 @@ class Buffered:
     def so_far(self) -> str:
         return self.text
 
-    def before(self, text: str, at: int) -> str:
-        return self._scan.before(text, at)
+    def before(self, text: str, at: int, most: int = BACK) -> str:
+        return self._scan.before(text, at, most)
 
     def stream(self, body: Span) -> Reading[None]:
         if not (yield from self._scan.stream(body, self)):
