@@ -17,6 +17,7 @@ from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows
 from toolfmt.formats.engines.raw_value import Value
 from toolfmt.formats.engines.tagged import opens_json
+from toolfmt.formats.engines.tags import own_end
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.values.clean_json import DEEPEST
@@ -61,15 +62,21 @@ class _Leaf(Value):
         tag: str,
         parent: str,
         beside: Callable[[str], bool],
-        string: bool,
+        types: Types,
     ) -> None:
         super().__init__(scan, calls, literals(tags.sign), f"{tags.sign}</{tag}>")
-        self.tags, self.tag, self.parent, self.beside, self.string = tags, tag, parent, beside, string
+        self.tags, self.tag, self.parent, self.beside = tags, tag, parent, beside
+        self.string = types is not None and "string" in types
+        self.may_be_string = types is None or self.string
         self.quoted: list[str] = []
         """The tags that are open in the text."""
+        self.own_end = -1
+        """The offset of the end tag, if a lookahead has found it. The tags before it belong to the text."""
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         scan, begin, here = self.scan, self.scan.position - len(stop), self.scan.position
+        if begin < self.own_end:
+            return "", stop
         opening = yield from scan.literal(literals("</", "<"))
         if not opening:
             before = self._last(begin, 1)
@@ -80,9 +87,13 @@ class _Leaf(Value):
             tag, _ = yield from scan.within(literals(">"))
         except (Malformed, Incomplete):
             tag = "<"
-        if opening == "</" and tag == self.tag and tag not in self.quoted:
+        if opening == "</" and tag == self.tag and (tag not in self.quoted or begin == self.own_end):
             return stop, ""
-        if (yield from self._ends_the_text(opening, tag)):
+        ends = yield from self._ends_the_text(opening, tag)
+        stopped = ends or not self.string
+        if stopped and self.may_be_string and (yield from self._goes_on_to_own_end(here)):
+            return "", stop
+        if ends:
             if not self.quoted and self.doubt is None and begin > self.begin and self._last(begin, 1) not in "]<>":
                 self.calls.record_tolerance("missing_value_closer")
                 scan.rewind(begin)
@@ -92,6 +103,15 @@ class _Leaf(Value):
             self._wrong(begin)
         scan.rewind(here)
         return "", stop
+
+    def _goes_on_to_own_end(self, here: int) -> Reading[bool]:
+        """Whether the end tag of the text is near, after a marker that ends at `here`. Nothing after that is read."""
+        sign, after = self.tags.sign, self.scan.position
+        self.scan.rewind(here - len(sign))
+        own, another = (f"{sign}</{self.tag}>",), (f"{sign}<{self.tag}>",)
+        self.own_end = yield from own_end(self.scan, own, another, self.quoted.count(self.tag), (sign,))
+        self.scan.rewind(here if self.own_end >= 0 else after)
+        return self.own_end >= 0
 
     def _ends_the_text(self, opening: str, tag: str) -> Reading[bool]:
         """Whether a tag shows that the text has lost its end tag. Otherwise the tag is quoted."""
@@ -120,7 +140,7 @@ class _Leaf(Value):
 
     def _forget(self) -> None:
         super()._forget()
-        self.quoted = []
+        self.quoted, self.own_end = [], -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,7 +363,7 @@ class NestedTags(Frame):
         def beside(key: str) -> bool:
             return not parent.path and key not in parent.keys and calls.declares(key) is True
 
-        value = _Leaf(scan, calls, self, tag, parent.tag, beside, types is not None and "string" in types)
+        value = _Leaf(scan, calls, self, tag, parent.tag, beside, types)
         first = yield from scan.need("a value")
         if opens_json(types, first):
             try:

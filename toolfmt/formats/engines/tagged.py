@@ -17,8 +17,9 @@ from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments_after_start
-from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
+from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue
 from toolfmt.formats.engines.tag_attributes import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
+from toolfmt.formats.engines.tags import Tags
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.values.schema_types import STRING, Types
