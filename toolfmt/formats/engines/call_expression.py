@@ -113,8 +113,9 @@ class CallExpression(Frame):
 
     @cached_property
     def _delimiters(self) -> CallDelimiters:
+        frame = self.closer, self.opener
         return call_delimiters(
-            self.brackets, self.assign, self.separator, self.key_lead, self.pair_closer, self.notation, self.closer
+            self.brackets, self.assign, self.separator, self.key_lead, self.pair_closer, self.notation, *frame
         )
 
     @cached_property

@@ -98,6 +98,7 @@ def _may_end(text: str, at: int, closed: bool) -> bool | None:
 
 
 _ASSIGNS = re.compile("[:=]")
+_BEGINS_CALL = re.compile(r"\s*[\w.:/$@+-]+\s*[{(][^)}]*")
 _MARK_AHEAD = 128
 
 
@@ -105,16 +106,18 @@ class Marked(Raw):
     """The inside of a verbatim string up to the marker that also started it.
 
     A marker after which no string may end starts another string: this one has lost its end. The string may contain
-    control tokens, and pairs of its marker after them: it ends at the first marker that is not one of a pair and that
-    the next key or the end of the call follows. If there is none near, the string has lost its marker. `closing` ends a
-    call; then the string has ended before it, unless it may contain another argument.
+    control tokens or the start of a call, and pairs of its marker after them: it ends at the first marker that is not
+    one of a pair and that the next key or the end of the call follows. If there is none near, the string has lost its
+    marker. `closing` ends a call; then the string has ended before it, unless it may contain another argument.
     """
 
-    __slots__ = ("_closing", "_goes_on", "_mark", "_notes")
+    __slots__ = ("_closing", "_goes_on", "_mark", "_notes", "_opener")
 
-    def __init__(self, mark: str, closing: tuple[str, ...], control: tuple[str, ...], notes: ToleranceRecorder) -> None:
+    def __init__(
+        self, mark: str, closing: tuple[str, ...], control: tuple[str, ...], opener: str, notes: ToleranceRecorder
+    ) -> None:
         super().__init__(literals(mark, *closing, *control))
-        self._mark, self._closing, self._notes = mark, closing, notes
+        self._mark, self._closing, self._opener, self._notes = mark, closing, opener, notes
         self._goes_on = _after_marked(control)
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
@@ -128,7 +131,8 @@ class Marked(Raw):
                 return said, begin, False
             if may_end:
                 return said, end, True
-        own = 0 if self.found == self._mark else self._own_end(text, begin, closed)
+        in_string = self.found != self._mark or self._in_quoted_call(text, begin)
+        own = self._own_end(text, begin, closed) if in_string else 0
         if own is None:
             return said, begin, False
         if own:
@@ -143,6 +147,12 @@ class Marked(Raw):
             raise Malformed(expected=after + end_marker(self._mark))
         self._notes.record_tolerance(MISSING_CLOSER)
         return "", begin, True
+
+    def _in_quoted_call(self, text: str, at: int) -> bool:
+        """Whether a marker is in the arguments of a call that the string contains."""
+        before = self._notes.before(text, at, MAX_LOOKAHEAD).rpartition(self._mark)[2]
+        _, opener, call = before.rpartition(self._opener) if self._opener else ("", "", "")
+        return bool(opener and _BEGINS_CALL.fullmatch(call))
 
     def _own_end(self, text: str, begin: int, closed: bool) -> int | None:
         """Return the end of the marker that ends the string after a token at `begin`, which is in the string.
