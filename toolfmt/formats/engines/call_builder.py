@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, NoReturn
 
-from toolfmt.formats.engines.arguments_text import ArgumentsText
 from toolfmt.formats.engines.name_repair import NameRepair
 from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.tolerances import EXPECTED, TOLERANCES
+from toolfmt.formats.values.arguments_text import ArgumentsText
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import (
     Event,

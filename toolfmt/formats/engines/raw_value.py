@@ -366,6 +366,8 @@ class RawValue(Value):
             yield from self._named(begin)
             return ""
         if self.ended:
+            if (yield from self._goes_on_to_own_end(0)):
+                return ""
             self._wrong(begin)
         try:
             name, closer = yield from scan.within(literals(tags.name_closer))
@@ -414,7 +416,10 @@ class RawValue(Value):
             return
         yield from scan.take_while(_NAME_AND_BLANKS)
         if (yield from scan.literal(literals(tags.key_opener, *tags.ends))):
+            scan.rewind(here)
             if self.ended:
+                if (yield from self._goes_on_to_own_end(0)):
+                    return
                 self._wrong(begin)
             self._quote(name.strip(), begin)
         scan.rewind(here)
@@ -491,11 +496,11 @@ class RawValue(Value):
         It belongs to the value if the value's own end marker follows.
         """
         self.scan.rewind(here)
-        if (yield from self._goes_on_to_own_end(0)):
-            return ""
         if not ends:
             self.ended = True
             self._doubt(begin)
+            return ""
+        if (yield from self._goes_on_to_own_end(0)):
             return ""
         self._closer_missing(begin)
         self.scan.rewind(here)

@@ -183,12 +183,10 @@ class Scan:
     def before(self, text: str, at: int, most: int = BACK) -> str:
         """Return up to `most` characters before an index of `text`, which may be all that a span was given."""
         pieces = [text[max(at - most, 0) : at]]
-        missing = most - len(pieces[0])
         for piece in reversed(self.kept):
-            if missing <= 0:
+            if (most := most - len(pieces[-1])) <= 0:
                 break
-            pieces.append(piece[-missing:])
-            missing -= len(pieces[-1])
+            pieces.append(piece[-most:])
         return "".join(reversed(pieces))
 
     @property
