@@ -2,7 +2,7 @@
 
     <|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
 
-Strings are verbatim, so a string with `<|"|>` or the end marker cannot be written. Keys are sorted, as in the
+Strings are verbatim, so most strings with `<|"|>` cannot be written. Keys are sorted, as in the
 templates. Null is `null` in the newer templates and `None` in the first one. Words without markers are parsed as
 strings if they are neither a number nor a literal. Several calls follow each other; the model then stops at
 `<|tool_response>`. Parentheses, `=` and plain quotes, which checkpoints write, are tolerances. The same is true, for
