@@ -8,10 +8,10 @@ from types import MappingProxyType
 TOLERANCES: Mapping[str, str] = MappingProxyType(
     {
         # the frame around calls
-        "missing_opener": "the start marker of the call block is missing",
-        "repeated_opener": "a start marker of the call block or of a value appears twice",
-        "missing_closer": "the end marker of the call, of its list or of the call block is missing",
-        "repeated_closer": "the end marker of a value appears twice",
+        "missing_opener": "the start marker of the call block, a key or a value is missing",
+        "repeated_opener": "a start marker of the call block, a key or a value appears twice",
+        "missing_closer": "the end marker of a key, the call, its list or the call block is missing",
+        "repeated_closer": "the end marker of a key or a value appears twice",
         "missing_header": "the header of the message with the call is missing",
         "missing_prefix": "the keyword before the name is missing",
         "missing_brackets": "the brackets around the list of calls are missing",
@@ -78,7 +78,7 @@ TOLERANCES: Mapping[str, str] = MappingProxyType(
 
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {
-        "missing_opener": "the start marker of the call block",
+        "missing_opener": "the start marker",
         "repeated_opener": "only one start marker",
         "missing_closer": "the end marker",
         "repeated_closer": "only one end marker",

@@ -132,6 +132,14 @@ class Tags:
             return literals()  # the rest of a short marker shows nothing
         return literals(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
 
+    def has_loose_tags(self, text: str) -> bool:
+        """Whether a text has the end marker of a key, or the start marker of a value, without the other of its pair."""
+        if self.header.quote:
+            return False
+        for opener, closer in ((self.key_opener, self.key_closer), (self.value_opener, self.value_closer)):
+            text = re.sub(f"(?s:{re.escape(opener)}.+?{re.escape(closer)})", "", text) if opener else text
+        return any(tag in text for tag in (self.key_closer, self.value_opener) if len(tag) >= _MARKER)
+
     def wanted(self, closers: tuple[str, ...], declared: bool) -> Literals:
         """Return what stops a value with these end markers. It does not depend on the keys: new tools cost nothing."""
         known = self._stops.get((closers, declared))
@@ -369,6 +377,8 @@ class RawValue(Value):
         if token:
             if self.unclear and self.keys:
                 self._wrong(begin)
+            if self.lone is not None and tags.has_loose_tags(scan.read_between(self.lone, begin)):
+                self._wrong(self.lone)  # the start marker of an argument is missing
             if self.tolerance and (self.keys or self.tolerance != _UNCLOSED):
                 self.calls.record_tolerance(self.tolerance)
             return token
@@ -398,11 +408,11 @@ class RawValue(Value):
         return places[-1] if places else 0
 
     def _repeated(self) -> Reading[str]:
-        """Return the token after an end marker that is repeated; otherwise ""."""
-        found = False
-        while (yield from follows(self.scan, self.tags.value_closer)):
+        """Return the token after an end marker that is repeated, its own or that of a key; otherwise ""."""
+        found, tags = False, self.tags
+        while (yield from follows(self.scan, tags.value_closer, *((tags.key_closer,) if tags.value_opener else ()))):
             found = True
-        token = (yield from follows(self.scan, *self.tags.following)) if found else ""
+        token = (yield from follows(self.scan, *tags.following)) if found else ""
         if token:
             self.calls.record_tolerance("repeated_closer")
         return token

@@ -17,8 +17,9 @@ from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments_after_start
+from toolfmt.formats.engines.key_tags import lost_key_opener, read_key
 from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
-from toolfmt.formats.engines.tag_attributes import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
+from toolfmt.formats.engines.tag_attributes import DAMAGED, PLAIN, QUOTED, Header
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
@@ -236,7 +237,13 @@ class Tagged(Frame):
         spaces = yield from scan.spaces()
         if self._takes_objects and (yield from scan.peek()) == "{" and known is not False:
             return (yield from self._object(scan, calls, name, started))
-        token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
+        try:
+            token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
+        except Malformed:
+            tool = yield from lost_key_opener(scan, calls, self.tags, name)
+            if not tool:
+                raise
+            name, token, known = tool, self.tags.key_opener, True
         prose = known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n")
         if prose and spaces != self._behind_name:
             # A word in whitespace between two markers: prose that mentions them.
@@ -257,7 +264,8 @@ class Tagged(Frame):
         while token == self.tags.key_opener:
             first = not given.keys
             here = scan.position
-            key, stated, fault = yield from self._key(scan, " " if first and known is False else "")
+            none = " " if first and known is False else ""
+            key, stated, fault = yield from read_key(scan, calls, self.tags, self.type_tag, name, none)
             if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed(expected="a key", at=here)
             repeated = self._repeated
@@ -332,27 +340,6 @@ class Tagged(Frame):
         if ended or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
             raise Malformed(expected=end_marker(self.value_closer), at=stopped)
         calls.abandon_as_content()
-
-    def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
-        """Read a key up to where its value starts. Return it, the types in its tag, and what is wrong with the tag.
-
-        A plain key of an undeclared tool must not contain a space (`none`): that is prose.
-        """
-        none = "" if self.key_header.quote else none
-        wanted = literals(*filter(None, (self.key_closer, *self.tags.ends, none)))
-        header, closed = yield from scan.within(wanted, closer=self.key_closer)
-        if closed != self.key_closer or "<" in header:
-            key = header.partition("<")[0]
-            scan.rewind(scan.position - len(closed) - len(header) + len(key))
-            raise Malformed(expected=f"{shown(self.key_closer)} after the key {named(key)}")
-        key, stated = self.key_header.read(header.strip())
-        if self.type_tag and (yield from follows(scan, self.type_tag[0])):
-            word, _ = yield from scan.within(literals(self.type_tag[1]))
-            stated = {"string": STRING, "any": None}.get(word.strip(), NOT_STRING)
-        if self.tags.value_opener:
-            yield from scan.skip_spaces()
-            yield from scan.expect(self.tags.value_opener)
-        return key, stated, self.key_header.tolerance(header.strip())
 
     @cached_property
     def _value_expected(self) -> str:
