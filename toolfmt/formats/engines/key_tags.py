@@ -8,31 +8,47 @@ or a value.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows
 from toolfmt.formats.engines.raw_value import Tags
 from toolfmt.formats.engines.tag_attributes import NOT_STRING
 from toolfmt.formats.scanner.literals import literals
-from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
+from toolfmt.formats.scanner.scanner import LONGEST_WORD, Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.values.schema_types import STRING, Types
 from toolfmt.messages.rejections import named, shown
 
 _KEY = re.compile(r"[\w.$-]*")
+_QUOTES = ("'", '"')
 _MOST_HELD = 400
 """Maximum number of characters up to the end marker of a value after a missing marker."""
 
 
+class KeyTag(NamedTuple):
+    """The tag of a key."""
+
+    key: str
+    types: Types = None
+    """The types that the tag declares for the value."""
+    tolerance: str = ""
+    """The tolerance for text that the family does not write in the tag."""
+    value: str | None = None
+    """The value, if an attribute of the tag may have it."""
+    closed: bool = False
+    """Whether the tag ends like an empty element of XML, so that no value follows."""
+
+
 def read_key(
     scan: Scan, calls: CallBuilder, tags: Tags, type_tag: tuple[str, ...], name: str, none: str
-) -> Reading[tuple[str, Types, str]]:
-    """Read a key up to where its value starts. Return it, the types in its tag, and what is wrong with the tag.
+) -> Reading[KeyTag]:
+    """Read a key up to where its value starts.
 
     A plain key of an undeclared tool must not contain a space (`none`): that is prose.
     """
     begin = scan.position
     try:
-        return (yield from _well_formed_key(scan, tags, type_tag, none))
+        return (yield from _well_formed_key(scan, calls, tags, type_tag, name, none))
     except Malformed:
         error = scan.position
         scan.rewind(begin)
@@ -43,10 +59,12 @@ def read_key(
         if not key:
             scan.rewind(error)
             raise
-    return key, None, ""
+    return KeyTag(key)
 
 
-def _well_formed_key(scan: Scan, tags: Tags, type_tag: tuple[str, ...], none: str) -> Reading[tuple[str, Types, str]]:
+def _well_formed_key(
+    scan: Scan, calls: CallBuilder, tags: Tags, type_tag: tuple[str, ...], name: str, none: str
+) -> Reading[KeyTag]:
     none = "" if tags.header.quote else none
     wanted = literals(*filter(None, (tags.key_closer, *tags.ends, none)))
     header, closed = yield from scan.within(wanted, closer=tags.key_closer)
@@ -54,14 +72,56 @@ def _well_formed_key(scan: Scan, tags: Tags, type_tag: tuple[str, ...], none: st
         key = header.partition("<")[0]
         scan.rewind(scan.position - len(closed) - len(header) + len(key))
         raise Malformed(expected=f"{shown(tags.key_closer)} after the key {named(key)}")
-    key, stated = tags.header.read(header.strip())
+    if _is_open(header.strip(), tags) and (tags.header.quote or calls.declares(header.strip(), name) is not True):
+        header = yield from _whole_header(scan, calls, tags, name, header)
+    header = header.strip()
+    key, stated = tags.header.read(header)
     if type_tag and (yield from follows(scan, type_tag[0])):
         word, _ = yield from scan.within(literals(type_tag[1]))
         stated = {"string": STRING, "any": None}.get(word.strip(), NOT_STRING)
     if tags.value_opener:
         yield from scan.skip_spaces()
         yield from scan.expect(tags.value_opener)
-    return key, stated, tags.header.tolerance(header.strip())
+    tolerance = tags.header.tolerance(header)
+    value = tags.header.value(header) if tolerance else None
+    return KeyTag(key, stated, tolerance, value, value is not None and header.endswith("/"))
+
+
+def _is_open(header: str, tags: Tags) -> bool:
+    """Whether a quote in a tag is not closed where the tag seems to end."""
+    quote = tags.header.quote
+    if quote:
+        return header.count(quote) % 2 == 0
+    return header[:1] in _QUOTES and (len(header) == 1 or header[-1] != header[0])
+
+
+def _whole_header(scan: Scan, calls: CallBuilder, tags: Tags, name: str, header: str) -> Reading[str]:
+    """Read on to the end of a tag in which a quoted key or attribute contains the marker that ends tags.
+
+    Return the whole text of the tag; `header`, and read nothing, if it has only lost a quote. Raise `Malformed` if
+    neither or both readings have a declared key.
+    """
+    here, whole = scan.position, header
+    try:
+        while _is_open(whole.strip(), tags) and len(whole) <= LONGEST_WORD:
+            rest, closed = yield from scan.within(literals(tags.key_closer), closer=tags.key_closer)
+            whole += closed + rest
+    except (Malformed, Incomplete):
+        whole = ""
+    short, long = (_plain(tags.header.read(text.strip())[0]) for text in (header, whole))
+    found = "<" not in whole and not _is_open(whole.strip(), tags) and calls.declares(long, name) is True
+    if found and (long == short or not calls.declares(short, name)):
+        calls.record_tolerance("damaged_attribute")
+        return whole
+    scan.rewind(here)
+    if found or not tags.header.quote:
+        raise Malformed(expected=f"{shown(tags.header.quote or header.strip()[0])} after the key {named(short)}")
+    return header
+
+
+def _plain(key: str) -> str:
+    """Return a key without the quotes around it."""
+    return key[1:-1] if key[:1] in _QUOTES and len(key) > 1 and key[-1] == key[0] else key
 
 
 def _repaired_key(scan: Scan, calls: CallBuilder, tags: Tags, name: str) -> Reading[str]:

@@ -54,6 +54,7 @@ class Tags:
     name_opener: str
     name_closer: str
     call_closer: str
+    other_call_closers: tuple[str, ...]
     openers: tuple[str, ...]
     closers: tuple[str, ...]
     skipped: tuple[str, ...]
@@ -73,7 +74,7 @@ class Tags:
     @cached_property
     def ends(self) -> tuple[str, ...]:
         """What may end a call: its own end marker, if it has one, and that of the frame."""
-        return (self.call_closer, *self.closers) if self.call_closer else self.closers
+        return (self.call_closer, *self.other_call_closers, *self.closers) if self.call_closer else self.closers
 
     @cached_property
     def structure(self) -> tuple[str, ...]:
@@ -355,7 +356,7 @@ class RawValue(Value):
             return "", stop
         if mark == tags.name_opener:
             return "", stop + (yield from self._call_opener(begin))
-        if mark == tags.call_closer:
+        if mark == tags.call_closer or mark in tags.other_call_closers:
             return (yield from self._call_closer(mark, begin)), stop
         if mark in tags.closers:
             return (yield from self._frame_closer(mark, begin)), stop
@@ -379,6 +380,8 @@ class RawValue(Value):
                 self._wrong(begin)
             if self.lone is not None and tags.has_loose_tags(scan.read_between(self.lone, begin)):
                 self._wrong(self.lone)  # the start marker of an argument is missing
+            if not closer.endswith(tags.value_closer):
+                self.calls.record_tolerance("repaired_markers")
             if self.tolerance and (self.keys or self.tolerance != _UNCLOSED):
                 self.calls.record_tolerance(self.tolerance)
             return token
@@ -555,7 +558,7 @@ class RawValue(Value):
         here = self.scan.position
         found = yield from follows(self.scan, *self.tags.ends)
         ends = bool(found)
-        if found and found == self.tags.call_closer:
+        if found and found not in self.tags.closers:
             ends = yield from self._goes_on("")
         elif found:
             yield from self.scan.skip_spaces()

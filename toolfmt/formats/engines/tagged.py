@@ -17,17 +17,17 @@ from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments_after_start
-from toolfmt.formats.engines.key_tags import lost_key_opener, read_key
+from toolfmt.formats.engines.key_tags import KeyTag, lost_key_opener, read_key
 from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
 from toolfmt.formats.engines.tag_attributes import DAMAGED, PLAIN, QUOTED, Header
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
-from toolfmt.formats.values.schema_types import STRING, Types
+from toolfmt.formats.values.schema_types import STRING, Types, typed
 from toolfmt.formats.values.syntaxes import LITERAL, without
 from toolfmt.formats.values.value_reader import read_value
 from toolfmt.formats.values.value_writers import TEXT_BY_TYPE, TextWriter
-from toolfmt.messages.rejections import end_marker, named, shown
+from toolfmt.messages.rejections import end_marker, named, one_of, shown
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
@@ -48,7 +48,9 @@ class Tagged(Frame):
     markers of a call. `value_newline` is a line break between value and tags that belongs to neither, or empty. The
     headers define how name and key are written in their tags. `cdata` are the marks of a value in which nothing is a
     tag, `type_tag` is the tag of the type between key and value, and `json_arguments` are the tags of all arguments as
-    one JSON object. `skipped` is ignored around a call, as is what the writer writes there.
+    one JSON object. `skipped` is ignored around a call, as is what the writer writes there. The markers in
+    `other_value_closers` and `other_call_closers` take the place of `value_closer` and `call_closer`, as the tolerance
+    `repaired_markers`.
 
     The writer writes `between` between tags, `between_calls` between calls, `enclosing` inside a frame that contains
     all calls (if it is empty, each call has its own frame), `before_name` and `after_call` around a call, and values
@@ -71,6 +73,8 @@ class Tagged(Frame):
     type_tag: tuple[str, str] | tuple[()] = ()
     json_arguments: tuple[str, str] | tuple[()] = ()
     skipped: tuple[str, ...] = ()
+    other_value_closers: tuple[str, ...] = ()
+    other_call_closers: tuple[str, ...] = ()
     between: str = "\n"
     between_calls: str = "\n"
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -115,6 +119,7 @@ class Tagged(Frame):
             name_opener=self.name_opener.lstrip(),
             name_closer=self.name_closer,
             call_closer=self.call_closer.lstrip(),
+            other_call_closers=self.other_call_closers,
             openers=super().openers,
             closers=super().closers,
             skipped=self._skipped,
@@ -125,9 +130,11 @@ class Tagged(Frame):
     @cached_property
     def _value_closers(self) -> Mapping[str, tuple[str, ...]]:
         """The end markers of a value, by the line break before the value."""
-        plain = self.value_closer
+        closers = (self.value_closer, *self.other_value_closers)
         return {
-            line: (begin + plain, plain) if (begin := line or self.value_newline) else (plain,)
+            line: tuple(
+                dict.fromkeys(begin + closer for begin in (line or self.value_newline, "") for closer in closers)
+            )
             for line in ("", *_NEWLINES)
         }
 
@@ -196,6 +203,8 @@ class Tagged(Frame):
                 calls.record_tolerance("missing_closer")
                 calls.begin_at(scan.position - len(end))
                 continue
+            if end in self.other_call_closers:
+                calls.record_tolerance("repaired_markers")
             if end in self.tags.closers:
                 if self.tags.call_closer:
                     calls.record_tolerance("missing_closer")
@@ -265,8 +274,8 @@ class Tagged(Frame):
             first = not given.keys
             here = scan.position
             none = " " if first and known is False else ""
-            key, stated, fault = yield from read_key(scan, calls, self.tags, self.type_tag, name, none)
-            if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
+            tag = yield from read_key(scan, calls, self.tags, self.type_tag, name, none)
+            if not tag.key or (tag.tolerance == DAMAGED and calls.declares(tag.key, name) is not True):
                 raise Malformed(expected="a key", at=here)
             repeated = self._repeated
             doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
@@ -275,9 +284,12 @@ class Tagged(Frame):
                     yield from self._closed_soon(scan, calls)
                 calls.start(name)
                 calls.arguments("{")
-            key = _recorded_key(calls, key, doubled, fault, given)
+            key = _recorded_key(calls, tag.key, doubled, tag.tolerance, given)
             calls.arguments(f"{'' if first else ', '}{quoted(key)}: ")
-            token = yield from self._value(scan, calls, _common_types(calls.types(key), stated), given)
+            token = (yield from self._value_in_tag(scan, calls, key, tag)) if tag.value is not None else ""
+            if not token:
+                types = _common_types(calls.types(key), tag.types)
+                token = yield from self._value(scan, calls, types, given)
         calls.arguments("}")
         if given.doubted - given.keys:
             key = sorted(given.doubted - given.keys)[0]
@@ -315,6 +327,10 @@ class Tagged(Frame):
         if closed == quote:
             rest, closed = yield from scan.within(literals(self.name_closer, *_NO_HEADER), closer=self.name_closer)
             header += rest
+            while closed == self.name_closer and header.count(quote) % 2 == 0 and calls.is_known(name):
+                rest, closed = yield from scan.within(literals(self.name_closer, *_NO_HEADER), closer=self.name_closer)
+                header += self.name_closer + rest
+                calls.record_tolerance("damaged_attribute")
         if closed != self.name_closer:
             raise Malformed(expected=f"{shown(self.name_closer)} after the name", at=scan.position - len(closed))
         fault = self.name_header.tolerance(header.strip()) if quote else ""
@@ -340,6 +356,20 @@ class Tagged(Frame):
         if ended or (scan.closed and len(scan.text) - scan.at <= _MOST_UNDECLARED):
             raise Malformed(expected=end_marker(self.value_closer), at=stopped)
         calls.abandon_as_content()
+
+    def _value_in_tag(self, scan: Scan, calls: CallBuilder, key: str, tag: KeyTag) -> Reading[str]:
+        """Add the value in an attribute of a tag that ends like an empty element. Return the token that follows it; ""
+        if a value follows the tag."""
+        if not tag.closed or calls.declares(key) is not True:
+            if (yield from follows(scan, self.value_closer.lstrip())):
+                raise Malformed(expected="a value")  # the attribute may have it
+            return ""
+        token = yield from follows(scan, *self.tags.following)
+        if not token:
+            raise Malformed(expected=one_of(self.tags.following))
+        text = tag.value or ""
+        calls.arguments(typed(text, calls.types(key), calls.record_tolerance) or quoted(text))
+        return token
 
     @cached_property
     def _value_expected(self) -> str:
@@ -378,9 +408,18 @@ class Tagged(Frame):
             yield from scan.skip_spaces()
             if self.cdata:
                 yield from scan.literal(literals(self.cdata[1]))
-            yield from scan.expect(self.value_closer.lstrip())
         except Malformed as wrong:
             raise Malformed("invalid_arguments", wrong.expected, wrong.at) from None
+        closers = tuple(closer.lstrip() for closer in (self.value_closer, *self.other_value_closers))
+        try:
+            token = yield from scan.expect(*closers, *self.tags.following)
+        except Malformed:
+            raise Malformed("invalid_arguments", shown(closers[0])) from None
+        if token not in closers:
+            calls.record_tolerance("missing_value_closer")  # its syntax shows where the value ends
+            return token
+        if token != closers[0]:
+            calls.record_tolerance("repaired_markers")
         yield from scan.skip_spaces()
         return (yield from scan.expect(*self.tags.following))
 
