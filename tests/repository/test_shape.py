@@ -123,7 +123,7 @@ def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
 LONG_MODULES = {
     "toolfmt/cli/commands.py": 600,  # every command's options and help, nothing else
     "toolfmt/formats/engines/call_builder.py": 575,  # the state of calls, which every engine uses
-    "toolfmt/formats/engines/call_expression.py": 665,  # one engine
+    "toolfmt/formats/engines/call_expression.py": 680,  # one engine
     "toolfmt/formats/engines/json_members.py": 710,  # the members of one call, in any order
     "toolfmt/formats/engines/json_object.py": 595,  # one engine
     "toolfmt/formats/engines/raw_value.py": 695,  # one decision, where a value ends, by what follows each marker
