@@ -75,7 +75,7 @@ class Choice:
         if len(opener) >= MIN_CONTROL_TOKEN and (yield from follows(scan, opener)):
             calls.record_tolerance("repeated_opener")
         json, *others = self._engines_by_opener[opener or (yield from self._unframed_opener(scan))]
-        if json is others[0] or not (yield from _json_follows(scan)):
+        if json is others[0] or not (yield from _json_follows(scan, calls, json)):
             json = others[0] if len(others) == 1 else (yield from _engine_of_call(scan, others))
         yield from json.read(scan, calls, opener)
 
@@ -127,10 +127,11 @@ def _parses_json(engine: Engine) -> bool:
     return isinstance(engine.engine if isinstance(engine, Elsewhere) else engine, JsonObject)
 
 
-def _json_follows(scan: Scan) -> Reading[bool]:
+def _json_follows(scan: Scan, calls: CallBuilder, json: Engine) -> Reading[bool]:
     """Return whether a JSON object, a list of objects or a code fence follows after whitespace, without consuming it.
 
-    A fence counts because the JSON object engine accepts its object in a Markdown code fence.
+    A fence counts because the JSON object engine accepts its object in a Markdown code fence. So does text before the
+    object of a call, which that engine skips.
     """
     here = scan.position
     yield from scan.skip_spaces()
@@ -140,4 +141,7 @@ def _json_follows(scan: Scan) -> Reading[bool]:
         yield from scan.skip_spaces()
         first = yield from scan.peek()
     scan.rewind(here)
-    return first in ("{", "`")
+    if first in ("{", "`"):
+        return True
+    engine = json.engine if isinstance(json, Elsewhere) else json
+    return isinstance(engine, JsonObject) and bool((yield from engine.text_before_call(scan, calls)))
