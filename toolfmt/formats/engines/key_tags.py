@@ -1,4 +1,5 @@
-"""The tag of a key in a tagged call, and what models get wrong in it: a marker that is doubled or missing.
+"""The tags of keys in a tagged call, and what models get wrong in them: a marker that is doubled or missing, or an
+element for the name.
 
 The tagged engine reads each key here, up to where its value starts. A damaged tag is repaired only if its key is
 declared and the value after it is certain; otherwise the error of the undamaged reading stands. No repair changes a key
@@ -8,12 +9,14 @@ or a value.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows
-from toolfmt.formats.engines.raw_value import Tags
-from toolfmt.formats.engines.tag_attributes import NOT_STRING
+from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows, read_name
+from toolfmt.formats.engines.raw_value import Given, RawValue, Tags
+from toolfmt.formats.engines.tag_attributes import NOT_STRING, PLAIN
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import LONGEST_WORD, Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.values.schema_types import STRING, Types
@@ -218,3 +221,84 @@ def lost_key_opener(scan: Scan, calls: CallBuilder, tags: Tags, name: str) -> Re
         calls.record_tolerance("repeated_opener")
     calls.record_tolerance("missing_opener")
     return name
+
+
+# --- names in elements of their own: <function><name>NAME</name><parameter><name>KEY</name><value>VALUE</value>…
+
+_NAME, _END_OF_NAME, _VALUE, _END_OF_VALUE = "<name>", "</name>", "<value>", "</value>"
+
+
+@lru_cache(maxsize=64)
+def _element_tags(tags: Tags) -> Tags:
+    """Return the tags of an argument whose key and value are elements."""
+    return replace(
+        tags,
+        key_opener=_NAME,
+        key_closer=_END_OF_NAME,
+        value_opener=_VALUE,
+        value_closer=_END_OF_VALUE,
+        name_opener="",
+        name_closer="",
+        call_closer=tags.value_closer.strip(),
+        other_call_closers=(),
+        closers=tags.ends,
+        skipped=(),
+        header=PLAIN,
+        _stops={},
+    )
+
+
+def element_opener(tags: Tags) -> str:
+    """Return the start tag of an argument whose key is an element; empty if it is a marker of the format."""
+    return "" if tags.value_opener else tags.plain_opener
+
+
+def element_starts(scan: Scan, tags: Tags) -> Reading[str]:
+    """Consume the start tag of an argument whose key is an element, and return it. Return "" if there is none."""
+    opener, here = element_opener(tags), scan.position
+    found = (yield from follows(scan, opener)) if opener else ""
+    behind = scan.position
+    found = found and (yield from follows(scan, _NAME)) and found
+    scan.rewind(behind if found else here)
+    return found
+
+
+def read_element_name(scan: Scan, calls: CallBuilder, tags: Tags) -> Reading[str]:
+    """Read the name of a tool that is the text of an element in place of its tag. Return "" if there is none.
+
+    The element ends after the name, or contains the whole call.
+    """
+    opener = tags.name_opener.partition("=")[0].partition(" ")[0] + ">"
+    if not calls.declared or not tags.name_closer or not tags.call_closer or opener == tags.name_opener:
+        return ""
+    if not (yield from follows(scan, opener)):
+        return ""
+    closer = _END_OF_NAME if (yield from follows(scan, _NAME)) else tags.call_closer
+    yield from scan.skip_spaces()
+    calls.name_at = scan.position
+    name = yield from read_name(scan)
+    return name if name and (yield from follows(scan, closer)) else ""
+
+
+def read_element(scan: Scan, calls: CallBuilder, tags: Tags, own_line: bool) -> Reading[tuple[str, RawValue]]:
+    """Read the key of an argument, which is an element, after the argument's start tag, up to where its value starts.
+
+    Return the key and the reader of the value. `own_line` is whether a line break belongs to the tags of a value.
+    """
+    elements = _element_tags(tags)
+    yield from scan.skip_spaces()
+    yield from scan.expect(_NAME)
+    yield from scan.skip_spaces()
+    begin = scan.position
+    key = yield from scan.word(_KEY)
+    if calls.declares(key) is not True:
+        raise Malformed(expected="a declared parameter", at=begin)
+    yield from scan.skip_spaces()
+    yield from scan.expect(_END_OF_NAME)
+    yield from scan.skip_spaces()
+    yield from scan.expect(_VALUE)
+    line = (yield from scan.literal(literals("\n", "\r\n"))) if own_line else ""
+    closers = tuple(dict.fromkeys((line + _END_OF_VALUE, _END_OF_VALUE)))
+    value = RawValue(scan, calls, elements, closers, Given())
+    value.own_line = bool(line)
+    return key, value

@@ -27,6 +27,7 @@ from toolfmt.messages.rejections import end_marker, one_of
 
 _LITERAL_WORD = re.compile(r"[\w.+-]*")
 _KEY = re.compile(r"[\w.$-]{1,64}")
+_KEY_CHARACTERS = re.compile(r"[\w.$-]*")
 _NAME = re.compile(r"\s*[\w.:/$@+-]+\s*")
 _NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
 _ANY = re.compile(r"(?s:.*)")
@@ -444,6 +445,10 @@ class RawValue(Value):
         here = scan.position
         read = yield from _key_tag(scan, tags)
         if read is None:
+            scan.rewind(here)
+            key = (yield from scan.take_while(_KEY_CHARACTERS, _MOST_HELD)) if tags.value_opener else ""
+            if calls.declares(key) and (yield from follows(scan, tags.value_opener)):
+                self.given.doubted.add(key)  # its tag has lost its end marker
             scan.rewind(here)
             return "", stop
         key, text = read

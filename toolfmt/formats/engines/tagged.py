@@ -17,7 +17,15 @@ from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments_after_start
-from toolfmt.formats.engines.key_tags import KeyTag, lost_key_opener, read_key
+from toolfmt.formats.engines.key_tags import (
+    KeyTag,
+    element_opener,
+    element_starts,
+    lost_key_opener,
+    read_element,
+    read_element_name,
+    read_key,
+)
 from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
 from toolfmt.formats.engines.tag_attributes import DAMAGED, PLAIN, QUOTED, Header
 from toolfmt.formats.scanner.literals import literals
@@ -191,13 +199,21 @@ class Tagged(Frame):
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         framed = bool(opener) and opener != self.tags.name_opener
         calls.inside()
+        name = ""
         yield from self._skip(scan)
         if self.tags.name_opener and opener != self.tags.name_opener:
-            yield from scan.expect(self.tags.name_opener, *self._skipped)
+            try:
+                yield from scan.expect(self.tags.name_opener, *self._skipped)
+            except Malformed:
+                name = yield from read_element_name(scan, calls, self.tags)
+                if not name:
+                    raise
+                calls.record_tolerance("other_notation")
         while True:
             if self.opener and not framed:
                 calls.record_tolerance("missing_opener")
-            end = yield from self._call(scan, calls, framed)
+            end = yield from self._call(scan, calls, framed, name)
+            name = ""
             calls.end()
             if end == self.tags.name_opener and end:
                 calls.record_tolerance("missing_closer")
@@ -228,14 +244,14 @@ class Tagged(Frame):
             yield from scan.skip_spaces()
         return last
 
-    def _call(self, scan: Scan, calls: CallBuilder, framed: bool) -> Reading[str]:
-        """Parse a call from its name on. Return the end marker that ended it.
+    def _call(self, scan: Scan, calls: CallBuilder, framed: bool, name: str) -> Reading[str]:
+        """Parse a call from its name on, which may be known already. Return the end marker that ended it.
 
         A declared name is certainly a call if it has its own tag, otherwise with the tag after it. Any other name is a
         call when its first key is complete or the call ends. A call of an undeclared tool needs a first value with its
         end marker.
         """
-        name = yield from self._name(scan, calls)
+        name = name or (yield from self._name(scan, calls))
         known, tagged = calls.is_known(name), framed and bool(self.name_closer)
         if not name and not tagged:
             yield from scan.need("the name of a tool")
@@ -250,9 +266,12 @@ class Tagged(Frame):
             token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
         except Malformed:
             tool = yield from lost_key_opener(scan, calls, self.tags, name)
-            if not tool:
+            token = self.tags.key_opener if tool else (yield from element_starts(scan, self.tags))
+            if token and not tool and known is False:
+                calls.start(name)
+            if not token or not (tool or known):
                 raise
-            name, token, known = tool, self.tags.key_opener, True
+            name, known = tool or name, True
         prose = known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n")
         if prose and spaces != self._behind_name:
             # A word in whitespace between two markers: prose that mentions them.
@@ -270,7 +289,10 @@ class Tagged(Frame):
         """Parse the arguments after the first token of the call. Return the end marker that ended it."""
         calls.arguments("{")
         known, given = calls.is_known(name), Given()
-        while token == self.tags.key_opener:
+        while token == self.tags.key_opener or token in self._element_openers:
+            if token in self._element_openers:
+                token = yield from self._element(scan, calls, given)
+                continue
             first = not given.keys
             here = scan.position
             none = " " if first and known is False else ""
@@ -295,6 +317,23 @@ class Tagged(Frame):
             key = sorted(given.doubted - given.keys)[0]
             calls.mark_rejected("malformed_syntax", f"the start marker of the argument {named(key)}")
         return token
+
+    def _element(self, scan: Scan, calls: CallBuilder, given: Given) -> Reading[str]:
+        """Parse an argument whose key and value are elements, after its start tag. Return the token that follows it."""
+        key, value = yield from read_element(scan, calls, self.tags, bool(self.value_newline))
+        first, types = not given.keys, calls.types(key)
+        key = _recorded_key(calls, key, False, "other_notation", given)
+        calls.arguments(f"{'' if first else ', '}{quoted(key)}: ")
+        ended = yield from value.reading(types, (yield from scan.need(self._value_expected)))
+        if ended != self.value_closer.strip():
+            raise Malformed(expected=end_marker(self.value_closer), at=scan.position - len(ended))
+        yield from scan.skip_spaces()
+        return (yield from scan.expect(*self.tags.following, *self._element_openers))
+
+    @cached_property
+    def _element_openers(self) -> tuple[str, ...]:
+        opener = element_opener(self.tags)
+        return (opener,) if opener else ()
 
     def _object(self, scan: Scan, calls: CallBuilder, name: str, started: bool) -> Reading[str]:
         """Parse an object in place of the arguments, and the end of the call. Its first key must not be undeclared."""
