@@ -2,7 +2,7 @@
 element for the name.
 
 The tagged engine reads each key here, up to where its value starts. A damaged tag is repaired only if its key is
-declared and the value after it is certain; otherwise the error of the undamaged reading stands. No repair changes a key
+declared and the value after it is certain. Otherwise the tag is malformed as it is written. No repair changes a key
 or a value.
 """
 
@@ -257,9 +257,9 @@ def element_starts(scan: Scan, tags: Tags) -> Reading[str]:
     """Consume the start tag of an argument whose key is an element, and return it. Return "" if there is none."""
     opener, here = element_opener(tags), scan.position
     found = (yield from follows(scan, opener)) if opener else ""
-    behind = scan.position
+    after = scan.position
     found = found and (yield from follows(scan, _NAME)) and found
-    scan.rewind(behind if found else here)
+    scan.rewind(after if found else here)
     return found
 
 
