@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows, read_name
@@ -28,30 +27,33 @@ _MOST_HELD = 400
 """Maximum number of characters up to the end marker of a value after a missing marker."""
 
 
-class KeyTag(NamedTuple):
-    """The tag of a key."""
-
-    key: str
-    types: Types = None
-    """The types that the tag declares for the value."""
-    tolerance: str = ""
-    """The tolerance for text that the family does not write in the tag."""
-    value: str | None = None
-    """The value, if an attribute of the tag may have it."""
-    closed: bool = False
-    """Whether the tag ends like an empty element of XML, so that no value follows."""
-
-
 def read_key(
-    scan: Scan, calls: CallBuilder, tags: Tags, type_tag: tuple[str, ...], name: str, none: str
-) -> Reading[KeyTag]:
-    """Read a key up to where its value starts.
+    scan: Scan, calls: CallBuilder, tags: Tags, type_tag: tuple[str, ...], name: str, *, begin: int, none: str
+) -> Reading[tuple[str, Types, str, str]]:
+    """Read a key, which starts at `begin`, up to where its value starts.
 
-    A plain key of an undeclared tool must not contain a space (`none`): that is prose.
+    Return it, the types in its tag, what is wrong with the tag, and the text of the tag. A plain key of an undeclared
+    tool must not contain a space (`none`): that is prose.
     """
-    begin = scan.position
+    form, quote = tags.header, tags.header.quote
     try:
-        return (yield from _well_formed_key(scan, calls, tags, type_tag, name, none))
+        wanted = literals(*filter(None, (tags.key_closer, *tags.ends, "" if quote else none)))
+        header, closed = yield from scan.within(wanted, closer=tags.key_closer)
+        if closed != tags.key_closer or "<" in header:
+            key = header.partition("<")[0]
+            scan.rewind(scan.position - len(closed) - len(header) + len(key))
+            raise Malformed(expected=f"{shown(tags.key_closer)} after the key {named(key)}")
+        text = header.strip()
+        if (text.count(quote) % 2 == 0 if quote else text[:1] in _QUOTES) and _is_open(text, tags):
+            text = (yield from _whole_header(scan, calls, tags, name, header)).strip()
+        key, stated = form.read(text)
+        if type_tag and (yield from follows(scan, type_tag[0])):
+            word, _ = yield from scan.within(literals(type_tag[1]))
+            stated = {"string": STRING, "any": None}.get(word.strip(), NOT_STRING)
+        if tags.value_opener:
+            yield from scan.skip_spaces()
+            yield from scan.expect(tags.value_opener)
+        return key, stated, form.tolerance(text), text
     except Malformed:
         error = scan.position
         scan.rewind(begin)
@@ -62,32 +64,7 @@ def read_key(
         if not key:
             scan.rewind(error)
             raise
-    return KeyTag(key)
-
-
-def _well_formed_key(
-    scan: Scan, calls: CallBuilder, tags: Tags, type_tag: tuple[str, ...], name: str, none: str
-) -> Reading[KeyTag]:
-    none = "" if tags.header.quote else none
-    wanted = literals(*filter(None, (tags.key_closer, *tags.ends, none)))
-    header, closed = yield from scan.within(wanted, closer=tags.key_closer)
-    if closed != tags.key_closer or "<" in header:
-        key = header.partition("<")[0]
-        scan.rewind(scan.position - len(closed) - len(header) + len(key))
-        raise Malformed(expected=f"{shown(tags.key_closer)} after the key {named(key)}")
-    if _is_open(header.strip(), tags) and (tags.header.quote or calls.declares(header.strip(), name) is not True):
-        header = yield from _whole_header(scan, calls, tags, name, header)
-    header = header.strip()
-    key, stated = tags.header.read(header)
-    if type_tag and (yield from follows(scan, type_tag[0])):
-        word, _ = yield from scan.within(literals(type_tag[1]))
-        stated = {"string": STRING, "any": None}.get(word.strip(), NOT_STRING)
-    if tags.value_opener:
-        yield from scan.skip_spaces()
-        yield from scan.expect(tags.value_opener)
-    tolerance = tags.header.tolerance(header)
-    value = tags.header.value(header) if tolerance else None
-    return KeyTag(key, stated, tolerance, value, value is not None and header.endswith("/"))
+    return key, None, "", key
 
 
 def _is_open(header: str, tags: Tags) -> bool:
@@ -105,6 +82,8 @@ def _whole_header(scan: Scan, calls: CallBuilder, tags: Tags, name: str, header:
     neither or both readings have a declared key.
     """
     here, whole = scan.position, header
+    if not tags.header.quote and calls.declares(header.strip(), name):
+        return header
     try:
         while _is_open(whole.strip(), tags) and len(whole) <= LONGEST_WORD:
             rest, closed = yield from scan.within(literals(tags.key_closer), closer=tags.key_closer)
@@ -240,6 +219,7 @@ def _element_tags(tags: Tags) -> Tags:
         name_opener="",
         name_closer="",
         call_closer=tags.value_closer.strip(),
+        other_value_closers=(),
         other_call_closers=(),
         closers=tags.ends,
         skipped=(),

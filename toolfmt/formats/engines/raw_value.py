@@ -55,6 +55,7 @@ class Tags:
     name_opener: str
     name_closer: str
     call_closer: str
+    other_value_closers: tuple[str, ...]
     other_call_closers: tuple[str, ...]
     openers: tuple[str, ...]
     closers: tuple[str, ...]
@@ -381,7 +382,7 @@ class RawValue(Value):
                 self._wrong(begin)
             if self.lone is not None and tags.has_loose_tags(scan.read_between(self.lone, begin)):
                 self._wrong(self.lone)  # the start marker of an argument is missing
-            if not closer.endswith(tags.value_closer):
+            if tags.other_value_closers and not closer.endswith(tags.value_closer):
                 self.calls.record_tolerance("repaired_markers")
             if self.tolerance and (self.keys or self.tolerance != _UNCLOSED):
                 self.calls.record_tolerance(self.tolerance)

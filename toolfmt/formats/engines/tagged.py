@@ -18,7 +18,6 @@ from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments_after_start
 from toolfmt.formats.engines.key_tags import (
-    KeyTag,
     element_opener,
     element_starts,
     lost_key_opener,
@@ -127,6 +126,7 @@ class Tagged(Frame):
             name_opener=self.name_opener.lstrip(),
             name_closer=self.name_closer,
             call_closer=self.call_closer.lstrip(),
+            other_value_closers=self.other_value_closers,
             other_call_closers=self.other_call_closers,
             openers=super().openers,
             closers=super().closers,
@@ -290,14 +290,16 @@ class Tagged(Frame):
         calls.arguments("{")
         known, given = calls.is_known(name), Given()
         while token == self.tags.key_opener or token in self._element_openers:
-            if token in self._element_openers:
+            if token != self.tags.key_opener:
                 token = yield from self._element(scan, calls, given)
                 continue
             first = not given.keys
             here = scan.position
             none = " " if first and known is False else ""
-            tag = yield from read_key(scan, calls, self.tags, self.type_tag, name, none)
-            if not tag.key or (tag.tolerance == DAMAGED and calls.declares(tag.key, name) is not True):
+            key, stated, fault, text = yield from read_key(
+                scan, calls, self.tags, self.type_tag, name, begin=here, none=none
+            )
+            if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed(expected="a key", at=here)
             repeated = self._repeated
             doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
@@ -306,12 +308,11 @@ class Tagged(Frame):
                     yield from self._closed_soon(scan, calls)
                 calls.start(name)
                 calls.arguments("{")
-            key = _recorded_key(calls, tag.key, doubled, tag.tolerance, given)
+            key = _recorded_key(calls, key, doubled, fault, given)
             calls.arguments(f"{'' if first else ', '}{quoted(key)}: ")
-            token = (yield from self._value_in_tag(scan, calls, key, tag)) if tag.value is not None else ""
+            token = (yield from self._value_in_tag(scan, calls, key, text)) if fault else ""
             if not token:
-                types = _common_types(calls.types(key), tag.types)
-                token = yield from self._value(scan, calls, types, given)
+                token = yield from self._value(scan, calls, _common_types(calls.types(key), stated), given)
         calls.arguments("}")
         if given.doubted - given.keys:
             key = sorted(given.doubted - given.keys)[0]
@@ -396,18 +397,20 @@ class Tagged(Frame):
             raise Malformed(expected=end_marker(self.value_closer), at=stopped)
         calls.abandon_as_content()
 
-    def _value_in_tag(self, scan: Scan, calls: CallBuilder, key: str, tag: KeyTag) -> Reading[str]:
+    def _value_in_tag(self, scan: Scan, calls: CallBuilder, key: str, text: str) -> Reading[str]:
         """Add the value in an attribute of a tag that ends like an empty element. Return the token that follows it; ""
-        if a value follows the tag."""
-        if not tag.closed or calls.declares(key) is not True:
+        if the value follows the tag, whose text this is."""
+        value = self.key_header.value(text)
+        if value is None:
+            return ""
+        if not text.endswith("/") or calls.declares(key) is not True:
             if (yield from follows(scan, self.value_closer.lstrip())):
                 raise Malformed(expected="a value")  # the attribute may have it
             return ""
         token = yield from follows(scan, *self.tags.following)
         if not token:
             raise Malformed(expected=one_of(self.tags.following))
-        text = tag.value or ""
-        calls.arguments(typed(text, calls.types(key), calls.record_tolerance) or quoted(text))
+        calls.arguments(typed(value, calls.types(key), calls.record_tolerance) or quoted(value))
         return token
 
     @cached_property
