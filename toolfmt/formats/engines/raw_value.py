@@ -27,6 +27,7 @@ from toolfmt.messages.rejections import end_marker, one_of
 
 _LITERAL_WORD = re.compile(r"[\w.+-]*")
 _KEY = re.compile(r"[\w.$-]{1,64}")
+_KEY_CHARACTERS = re.compile(r"[\w.$-]*")
 _NAME = re.compile(r"\s*[\w.:/$@+-]+\s*")
 _NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
 _ANY = re.compile(r"(?s:.*)")
@@ -240,6 +241,7 @@ class RawValue(Value):
         if begin < self.own_end:
             return "", stop
         if begin == self.own_end:
+            self._record_closer(stop)
             return (yield from follows(self.scan, *tags.following)), stop
         if stop in self.closers:
             return (yield from self._closer(stop, begin)), stop
@@ -250,7 +252,7 @@ class RawValue(Value):
             return "", stop
         if mark == tags.name_opener:
             return "", stop + (yield from self._call_opener(begin))
-        if mark == tags.call_closer:
+        if mark == tags.call_closer or mark in tags.other_call_closers:
             return (yield from self._call_closer(mark, begin)), stop
         if mark in tags.closers:
             return (yield from self._frame_closer(mark, begin)), stop
@@ -272,6 +274,9 @@ class RawValue(Value):
         if token:
             if self.unclear and self.keys:
                 self._wrong(begin)
+            if self.lone is not None and tags.has_loose_tags(scan.read_between(self.lone, begin)):
+                self._wrong(self.lone)  # the start marker of an argument is missing
+            self._record_closer(closer)
             if self.tolerance and (self.keys or self.tolerance != _UNCLOSED):
                 self.calls.record_tolerance(self.tolerance)
             return token
@@ -292,6 +297,11 @@ class RawValue(Value):
             self._wrong(here)
         return ""
 
+    def _record_closer(self, closer: str) -> None:
+        """Record the tolerance of the end marker that ended the value."""
+        if self.tags.other_value_closers and not closer.endswith(self.tags.value_closer):
+            self.calls.record_tolerance("repaired_markers")
+
     def _open_key(self, on_line: bool) -> int:
         """Return which open key (from 1) an end marker belongs to: one that is written alike, on an own line or not."""
         if not self.keys:
@@ -301,11 +311,11 @@ class RawValue(Value):
         return places[-1] if places else 0
 
     def _repeated(self) -> Reading[str]:
-        """Return the token after an end marker that is repeated; otherwise ""."""
-        found = False
-        while (yield from follows(self.scan, self.tags.value_closer)):
+        """Return the token after an end marker that is repeated, its own or that of a key; otherwise ""."""
+        found, tags = False, self.tags
+        while (yield from follows(self.scan, tags.value_closer, *((tags.key_closer,) if tags.value_opener else ()))):
             found = True
-        token = (yield from follows(self.scan, *self.tags.following)) if found else ""
+        token = (yield from follows(self.scan, *tags.following)) if found else ""
         if token:
             self.calls.record_tolerance("repeated_closer")
         return token
@@ -334,6 +344,10 @@ class RawValue(Value):
         here = scan.position
         read = yield from key_tag(scan, tags)
         if read is None:
+            scan.rewind(here)
+            key = (yield from scan.take_while(_KEY_CHARACTERS, _MOST_HELD)) if tags.value_opener else ""
+            if calls.declares(key) and (yield from follows(scan, tags.value_opener)):
+                self.given.doubted.add(key)  # its tag has lost its end marker
             scan.rewind(here)
             return "", stop
         key, text = read
@@ -456,7 +470,7 @@ class RawValue(Value):
         here = self.scan.position
         found = yield from follows(self.scan, *self.tags.ends)
         ends = bool(found)
-        if found and found == self.tags.call_closer:
+        if found and found not in self.tags.closers:
             ends = yield from self._goes_on("")
         elif found:
             yield from self.scan.skip_spaces()

@@ -31,6 +31,8 @@ class Tags:
     name_opener: str
     name_closer: str
     call_closer: str
+    other_value_closers: tuple[str, ...]
+    other_call_closers: tuple[str, ...]
     openers: tuple[str, ...]
     closers: tuple[str, ...]
     skipped: tuple[str, ...]
@@ -50,7 +52,7 @@ class Tags:
     @cached_property
     def ends(self) -> tuple[str, ...]:
         """What may end a call: its own end marker, if it has one, and that of the frame."""
-        return (self.call_closer, *self.closers) if self.call_closer else self.closers
+        return (self.call_closer, *self.other_call_closers, *self.closers) if self.call_closer else self.closers
 
     @cached_property
     def structure(self) -> tuple[str, ...]:
@@ -108,6 +110,14 @@ class Tags:
         if len(opener) < _MARKER:
             return literals()  # the rest of a short marker shows nothing
         return literals(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
+
+    def has_loose_tags(self, text: str) -> bool:
+        """Whether a text has the end marker of a key, or the start marker of a value, without the other of its pair."""
+        if self.header.quote:
+            return False
+        for opener, closer in ((self.key_opener, self.key_closer), (self.value_opener, self.value_closer)):
+            text = re.sub(f"(?s:{re.escape(opener)}.+?{re.escape(closer)})", "", text) if opener else text
+        return any(tag in text for tag in (self.key_closer, self.value_opener) if len(tag) >= _MARKER)
 
     def wanted(self, closers: tuple[str, ...], declared: bool) -> Literals:
         """Return what stops a value with these end markers. It does not depend on the keys: new tools cost nothing."""
