@@ -43,6 +43,7 @@ _MODULES = (
     "inkling",
     "internlm",
     "iquest",
+    "iquest_coder",
     "jamba",
     "json_tool_call",
     "k2_horizon",

@@ -46,7 +46,7 @@ FORMAT = ToolCallFormat(
         "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm46v", "glm_moe_dsa", "glm5", "sarvam_moe", "bailing_moe_v3",
         "laguna", "spark2_5",
     ),
-    signatures=(r"(?<!= ')<arg_key>(?!(?s:.{0,4000}?)</iquest_)",),
+    signatures=(r"(?<!= ')<arg_key>(?!(?s:.{0,4000}?)</iquest)",),
     runtime_parsers={
         "vLLM": RuntimeParser(
             "glm45", {"glm47": (), "ling3": ("bailing_moe_v3",), "poolside_v1": ("laguna",)}
