@@ -74,6 +74,7 @@ _MODULES = (
     "step3",
     "step3_vl",
     "step_audio",
+    "telechat",
     "xlam",
     "xml_function",
     "zyphra",
