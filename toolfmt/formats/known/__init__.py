@@ -63,6 +63,7 @@ _MODULES = (
     "nemotron",
     "nemotron_mini",
     "olmo3",
+    "openpangu",
     "phi4",
     "plamo3",
     "pythonic",
