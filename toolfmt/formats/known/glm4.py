@@ -53,8 +53,14 @@ FORMAT = ToolCallFormat(
         ),
         "SGLang": RuntimeParser(
             "glm45",
-            {"glm47": (), "ling3": ("bailing_moe_v3",), "poolside_v1": ("laguna",), "spark25": ("spark2_5",)},
+            {
+                "glm47": (),
+                "glm": (),
+                "ling3": ("bailing_moe_v3",),
+                "poolside_v1": ("laguna",),
+                "spark25": ("spark2_5",),
+            },
         ),
-        "mlx-lm": "glm47", "mlx-swift-lm": "glm4", "llama.cpp": "auto",
+        "mlx-lm": RuntimeParser("glm47", {"laguna": ("laguna",)}), "mlx-swift-lm": "glm4", "llama.cpp": "auto",
     },
 )  # fmt: skip

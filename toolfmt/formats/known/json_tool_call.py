@@ -53,7 +53,8 @@ FORMAT = ToolCallFormat(
         r"<tool_call>\{\{\s*tool_call\.name",
     ),
     runtime_parsers={
-        "vLLM": "hermes", "SGLang": RuntimeParser("qwen25", {"hermes": ()}),
+        "vLLM": RuntimeParser("hermes", {"qwen3_json": (), "granite4": ()}),
+        "SGLang": RuntimeParser("qwen25", {"hermes": (), "qwen": (), "trinity": ()}),
         "mlx-lm": "json_tools", "mlx-swift-lm": "json", "llama.cpp": "auto",
     },
 )  # fmt: skip

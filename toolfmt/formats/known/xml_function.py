@@ -66,7 +66,12 @@ FORMAT = ToolCallFormat(
     runtime_parsers={
         "vLLM": RuntimeParser(
             "qwen3_coder",
-            {"mimo": ("mimo_v2_flash",), "step3p5": ("step3p5", "step3p7"), "step5": ("step5", "step5_vl")},
+            {
+                "mimo": ("mimo_v2_flash",),
+                "step3p5": ("step3p5", "step3p7"),
+                "step5": ("step5", "step5_vl"),
+                "qwen3_xml": (),
+            },
         ),
         "SGLang": RuntimeParser(
             "qwen3_coder", {"mimo": ("mimo_v2_flash",), "step3p5": ("step3p5", "step3p7"), "nanbeige": ("nanbeige",)}
