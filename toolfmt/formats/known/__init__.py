@@ -9,6 +9,7 @@ _MODULES = (
     "apertus",
     "apriel",
     "atem",
+    "beam",
     "command_a",
     "command_r",
     "deepseek_dsml",

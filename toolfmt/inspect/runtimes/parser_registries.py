@@ -53,11 +53,8 @@ REASONING_PARSERS: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 
 _RESPONSE_TEMPLATE = "reads the response_template of the checkpoint, whatever its format is"
-_BEAM = "reads the response_template of Beam's checkpoint; `from_response_template` makes a format of it"
 WITHOUT_FORMAT: Mapping[tuple[str, str], str] = {
     (VLLM, "hf"): _RESPONSE_TEMPLATE,
     (SGLANG, "response_template"): _RESPONSE_TEMPLATE,
-    (VLLM, "beam"): _BEAM,
-    (SGLANG, "beam"): _BEAM,
 }
 """The tool parsers of `TOOL_PARSERS` that no format names, with the reason. Every other one is in a format's record."""
