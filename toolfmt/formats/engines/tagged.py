@@ -95,7 +95,8 @@ class Tagged(Frame):
 
     @property
     def openers(self) -> tuple[str, ...]:
-        return super().openers if self.opener else (self.name_opener.lstrip(), *self.also)
+        first = self.opener or self.name_opener.lstrip()
+        return self.also if first in self.start_only_openers else (first, *self.also)
 
     @property
     def closers(self) -> tuple[str, ...]:

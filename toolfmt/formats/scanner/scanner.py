@@ -419,7 +419,7 @@ class Scan:
         """Read a name, a key or a tag like `until`. `closer` is the literal that the format writes there.
 
         Raises `Malformed` if the text before the literal is longer than `most` or contains a line break, and
-        `Incomplete` if the output ends before it.
+        `Incomplete` if the output ends before it or inside `closer`.
         """
         while True:
             found = wanted.search(self.text, self.at, self.closed)
@@ -428,7 +428,8 @@ class Scan:
                 line = self.text[self.at : self.at + most].partition("\n")[0]
                 expected = one_of((closer,) if closer else sorted(wanted.literals))
                 raise Malformed(expected=expected, at=self.position + len(line))
-            if found is not None and found[1]:
+            cut = self.closed and len(self.text) - end < len(closer) and closer.startswith(self.text[end:])
+            if found is not None and found[1] and not cut:
                 begin, self.at = self.at, end + len(found[1])
                 return self.text[begin:end], found[1]
             if self.closed:
