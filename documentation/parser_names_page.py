@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from documentation.markdown import inline, span, table
 from toolfmt.formats import formats
+from toolfmt.inspect.runtimes.parser_registries import VERSIONS, WITHOUT_FORMAT
 
 RUNTIMES = ("vLLM", "SGLang", "llama.cpp", "mlx-lm", "mlx-swift-lm", "transformers", "Ollama")
 _INTRODUCTION = """\
@@ -31,6 +32,13 @@ An empty cell means that the runtime has no parser for the format. A name can be
 model: `toolfmt inspect MODEL` compares it with the calls that the template renders.
 
 """
+_WITHOUT_FORMAT = f"""
+## Names without a format
+
+Every other name that {", ".join(f"{runtime} {version}" for runtime, version in VERSIONS.items())} register is in the
+table above.
+
+"""
 
 
 def pages() -> dict[str, str]:
@@ -44,4 +52,6 @@ def pages() -> dict[str, str]:
         ]
         for format in formats()
     ]
-    return {"reference/parser_names.md": _INTRODUCTION + table(("format", "models", *shown), rows)}
+    others = [[runtime, span(name), inline(why)] for (runtime, name), why in WITHOUT_FORMAT.items()]
+    text = _INTRODUCTION + table(("format", "models", *shown), rows)
+    return {"reference/parser_names.md": text + _WITHOUT_FORMAT + table(("runtime", "name", "why"), others)}

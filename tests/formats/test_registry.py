@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,16 @@ def test_the_page_shows_what_the_writer_writes(format: ToolCallFormat) -> None:
         assert not marks or any("".join(mark.split()) in "".join(format.page.split()) for mark in marks)
     calls = [("get_weather", {"city": "Paris", "days": 3})]
     assert read_back(format, write(format, calls, TOOLS), TOOLS) == [("get_weather", '{"city": "Paris", "days": 3}')]
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [("iquest", "glm4"), ("iquest_coder", "glm4"), ("telechat", "glm4"), ("beam", "gpt_oss"), ("openpangu", "lfm2")],
+)
+def test_a_call_is_not_recognized_as_one_of_a_similar_format(name: str, similar: str) -> None:
+    call = write(name, [("get_weather", {"city": "Paris"})], TOOLS)
+    recognizing = [of for of in (name, similar) if any(re.search(mark, call) for mark in get(of).signatures)]
+    assert recognizing == [name]
 
 
 def test_arguments_that_are_not_json_are_reported_without_python_terms() -> None:

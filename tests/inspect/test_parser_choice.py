@@ -21,7 +21,7 @@ from toolfmt.formats.runtime_parsers import parser_names
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.runtimes.parser_choice import NEEDS, SERVES, ParserChoice, choose
-from toolfmt.inspect.runtimes.parser_registries import REASONING_PARSERS, TOOL_PARSERS
+from toolfmt.inspect.runtimes.parser_registries import REASONING_PARSERS, TOOL_PARSERS, WITHOUT_FORMAT
 from toolfmt.inspect.runtimes.reasoning_choice import OPENED
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, SGLANG, TRANSFORMERS, VLLM
 
@@ -119,7 +119,7 @@ def test_why_there_is_none() -> None:
     )
     assert choose(get("mistral"), SGLANG, with_id).why_not == "its parser mistral cannot parse these calls"
     unread = choose(get("glm4"), SGLANG, "<tool_call>f").why_not
-    assert unread == "its parsers glm45 and glm47 cannot parse these calls"
+    assert unread == "its parsers glm45, glm47 and glm cannot parse these calls"
 
 
 @pytest.mark.parametrize(("runtime", "name"), [(VLLM, "openai"), (SGLANG, "gpt-oss")])
@@ -160,8 +160,18 @@ def test_every_name_is_in_the_runtimes_registry() -> None:
     for runtime, parser in (*NEEDS, *SERVES):
         assert parser in TOOL_PARSERS[runtime]
         assert parser in {name for format in FORMATS for name in parser_names(format, runtime)}
+    for (runtime, parser), why in WITHOUT_FORMAT.items():
+        assert why
+        assert parser in TOOL_PARSERS[runtime]
     for runtime, opened in OPENED.items():
         assert {name for names in opened.values() for name in names} <= REASONING_PARSERS[runtime]
+
+
+@pytest.mark.parametrize("runtime", TOOL_PARSERS)
+def test_every_name_that_a_runtime_registers_has_a_format_or_a_reason(runtime: str) -> None:
+    named = {name for format in FORMATS for name in parser_names(format, runtime)}
+    without = {name for of, name in WITHOUT_FORMAT if of == runtime}
+    assert TOOL_PARSERS[runtime] - named == without
 
 
 @pytest.mark.sample(0)

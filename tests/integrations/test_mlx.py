@@ -303,7 +303,17 @@ def test_a_prompt_gets_no_second_special_token(loaded: dict[str, Loaded]) -> Non
 
 # --- mlx-lm's own code
 
-WITHOUT_MARKER = {"atem", "functionary_v2", "functionary_v32", "glm4_legacy", "inkling", "llama3", "pythonic", "xlam"}
+WITHOUT_MARKER = {
+    "atem",
+    "beam",
+    "functionary_v2",
+    "functionary_v32",
+    "glm4_legacy",
+    "inkling",
+    "llama3",
+    "pythonic",
+    "xlam",
+}
 
 
 @pytest.fixture

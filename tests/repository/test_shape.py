@@ -20,6 +20,7 @@ ENTRIES = {
     "toolfmt/cli": 27,  # a module a command, and what commands share
     "toolfmt/cli/printing": 24,  # a module for each thing that is printed
     "toolfmt/formats": 19,  # nine packages, and what describes a format
+    "toolfmt/formats/engines": 21,  # a module an engine, and what several of them use
     "toolfmt/formats/known": 75,  # a module a format
     "toolfmt/inspect": 15,  # seven packages, and the modules that use them
     "toolfmt/inspect/checks": 68,  # a module a finding, and what several of them use
@@ -123,11 +124,11 @@ def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
 LONG_MODULES = {
     "toolfmt/cli/commands.py": 600,  # every command's options and help, nothing else
     "toolfmt/formats/engines/call_builder.py": 575,  # the state of calls, which every engine uses
-    "toolfmt/formats/engines/call_expression.py": 665,  # one engine
+    "toolfmt/formats/engines/call_expression.py": 680,  # one engine
     "toolfmt/formats/engines/json_members.py": 710,  # the members of one call, in any order
-    "toolfmt/formats/engines/json_object.py": 595,  # one engine
-    "toolfmt/formats/engines/raw_value.py": 680,  # one decision, where a value ends, by what follows each marker
-    "toolfmt/formats/engines/tagged.py": 535,  # one engine, and the checks of its markers
+    "toolfmt/formats/engines/json_object.py": 650,  # one engine
+    "toolfmt/formats/engines/raw_value.py": 605,  # one decision, where a value ends, by what follows each marker
+    "toolfmt/formats/engines/tagged.py": 605,  # one engine, and the checks of its markers
     "toolfmt/formats/grammar/schemas.py": 525,  # which schemas grammars support, in one place
     "toolfmt/formats/parser/driver.py": 460,  # one state machine
     "toolfmt/formats/scanner/scanner.py": 455,  # the primitives

@@ -29,6 +29,7 @@ from toolfmt.formats.grammar.answer_grammar import answer_grammar
 from toolfmt.formats.grammar.calls import grammar_of
 from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.grammar.nodes import RawText, Rules
+from toolfmt.formats.tolerances import EXPECTED
 from toolfmt.grammars.lark import PlainLark, Terminal, plain_lark
 from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 
@@ -133,8 +134,10 @@ def holds_a_key_twice(format: ToolCallFormat, text: str, tools: list[Any] | None
     parser = Parser(format, tools=tools)
     ends = [event for event in [*parser.feed(text), *parser.finish()] if not isinstance(event, ToolCallArguments)]
     noted = {name for event in ends if isinstance(event, ToolCallEnd) for name in event.tolerated}
-    wrong = any(isinstance(event, (Content, ToolCallRejected)) for event in ends)
-    return noted == {"duplicate_key"} and not wrong
+    rejected = [event for event in ends if isinstance(event, ToolCallRejected)]
+    wrong = any(isinstance(event, Content) for event in ends)
+    twice = noted == {"duplicate_key"} or (bool(rejected) and not noted)
+    return twice and not wrong and all(event.expected == EXPECTED["duplicate_key"] for event in rejected)
 
 
 def check_schemas(calls: Sequence[Call], tools: list[Any]) -> None:

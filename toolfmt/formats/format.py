@@ -32,6 +32,7 @@ COMMON_REASONING = (
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("<SPECIAL_69>", "<SPECIAL_70>"),
+    ("[unused16]", "[unused17]"),
     ("<|start_think|>", "<|end_think|>"),
     ("<|thought_start|>", "<|thought_end|>"),
     ("<|think:start|>", "<|think:end|>"),

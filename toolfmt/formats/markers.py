@@ -92,7 +92,8 @@ def markers_of(
     of_content = tuple(mark for pair in content_markers for mark in pair)
     in_line = (*unframed, *(mark for mark in marks if mark.startswith(unframed or "\0")))
     opener_in = {"\n" + mark: mark for mark in in_line}
-    repeated_ends = frozenset(engine.trailing_markers) & {*engine.closers, *inner.closers}
+    ends = {*engine.closers, *inner.closers}
+    repeated_ends = frozenset(mark for mark in engine.trailing_markers if mark in ends or mark.startswith("</"))
     opener_in |= {"\n" + mark: mark for mark in repeated_ends}
     # A single bracket ends a frame, but in an invalid call it does not show where the frame ends.
     frame_closers = tuple("}]" if closer == "]" else closer for closer in engine.closers)

@@ -8,10 +8,10 @@ from types import MappingProxyType
 TOLERANCES: Mapping[str, str] = MappingProxyType(
     {
         # the frame around calls
-        "missing_opener": "the start marker of the call block is missing",
-        "repeated_opener": "a start marker of the call block or of a value appears twice",
-        "missing_closer": "the end marker of the call, of its list or of the call block is missing",
-        "repeated_closer": "the end marker of a value appears twice",
+        "missing_opener": "the start marker of the call block, a key or a value is missing",
+        "repeated_opener": "a start marker of the call block, a key or a value appears twice",
+        "missing_closer": "the end marker of a key, the call, its list or the call block is missing",
+        "repeated_closer": "the end marker of a key or a value appears twice",
         "missing_header": "the header of the message with the call is missing",
         "missing_prefix": "the keyword before the name is missing",
         "missing_brackets": "the brackets around the list of calls are missing",
@@ -21,6 +21,7 @@ TOLERANCES: Mapping[str, str] = MappingProxyType(
         "markdown_fence": "the call is in a Markdown code fence, which is not part of the format",
         "list_of_calls": "several calls appear in one place where the format has a single call",
         "text_behind_closer": "text follows the end marker of a value, or the list of calls, where the format has none",
+        "text_in_frame": "text precedes or follows the call inside the call block",
         "repeated_call": "the text of the call block is repeated directly after it",
         "residue": "trailing markers follow the call: a closing brace, an empty call block or a code fence",
         "repaired_markers": "the markers are a variant from another model or runtime",
@@ -54,7 +55,7 @@ TOLERANCES: Mapping[str, str] = MappingProxyType(
         # arguments
         "positional_arguments": "arguments are given without keys",
         "positional_object": "a single object takes the place of the arguments",
-        "duplicate_key": "a key appears twice",
+        "duplicate_key": "a key appears twice with the same value",
         "unquoted_key": "a key is not in quotes",
         "quoted_key": "a key is in quotes inside its tag",
         "missing_value_closer": "the end marker of a value is missing, but what follows shows where the value ends",
@@ -80,7 +81,7 @@ TOLERANCES: Mapping[str, str] = MappingProxyType(
 
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {
-        "missing_opener": "the start marker of the call block",
+        "missing_opener": "the start marker",
         "repeated_opener": "only one start marker",
         "missing_closer": "the end marker",
         "repeated_closer": "only one end marker",
@@ -93,6 +94,7 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "markdown_fence": "the call without a code fence",
         "list_of_calls": "a single call",
         "text_behind_closer": "nothing after the end marker",
+        "text_in_frame": "only the call in the call block",
         "repeated_call": "nothing after the call block",
         "residue": "nothing after the call",
         "repaired_markers": "the markers of the format",

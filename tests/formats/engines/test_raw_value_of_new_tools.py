@@ -11,8 +11,9 @@ import pytest
 from toolfmt.formats import Parser, formats, get, write
 from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.raw_value import _APART, _OF_EACH_TYPE, Given, RawValue, Tags
+from toolfmt.formats.engines.raw_value import _APART, Given, RawValue
 from toolfmt.formats.engines.tagged import Tagged
+from toolfmt.formats.engines.tags import _OF_EACH_TYPE, Tags
 from toolfmt.formats.scanner.scanner import Scan
 
 

@@ -64,7 +64,7 @@ def test_at_least_as_many_formats_have_a_template_as_documented() -> None:
         ("json", "closer_behind_bracket quoted_call string_or_number cut_answer"),
         ("qwen3_5", "quoted_call untyped_values cut_answer"),
         ("glm4", "closer_in_value closer_behind_bracket quoted_call untyped_values cut_answer"),
-        ("gemma", "quoted_call null odd_keys string_or_number cut_answer"),
+        ("gemma", "closer_in_value closer_behind_bracket quoted_call null odd_keys string_or_number cut_answer"),
         ("command_a", "closer_behind_bracket quoted_call second_frame string_or_number cut_answer"),
         ("inkling", "closer_behind_bracket opener_in_text quoted_call string_or_number cut_answer"),
     ],

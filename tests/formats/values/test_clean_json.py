@@ -68,8 +68,8 @@ def test_the_two_readers_read_the_same(seed: int) -> None:
 @pytest.mark.parametrize(
     ("text", "tolerated"),
     [
-        ("""{"a": 1, 'a': 2}""", {"single_quotes", "duplicate_key"}),
-        ("""[{"a": {"b": 1}, "c": 'x', "a": 2}]""", {"single_quotes", "duplicate_key"}),
+        ("""{"a": 1, 'a': 1}""", {"single_quotes", "duplicate_key"}),
+        ("""[{"a": {"b": 1}, "c": 'x', "a": {"b":1}}]""", {"single_quotes", "duplicate_key"}),
         ("""{"a": {"a": 1}, b: 2}""", {"unquoted_key"}),
         ("""{"a": [True, 1]}""", {"python_literal"}),
         (
@@ -92,7 +92,7 @@ def test_the_lenient_reader_knows_what_the_other_has_read(text: str, tolerated: 
         ('{"a": [1, {"b": null}], "c": "x\\n"} rest', '{"a": [1, {"b": null}], "c": "x\\n"}', True),
         ("[] ", "[]", True),
         ("[1, 2,] ", "[1, 2", False),
-        ('{"a": 1, "a": 2} ', '{"a": 1, ', False),
+        ('{"a": 1, "a": 2} ', '{"a": 1', False),
         ("{'a': 1} ", "{", False),
         ('["x\ny"] ', '["x', False),
         ("[True] ", "[", False),
@@ -112,7 +112,23 @@ def test_where_clean_json_ends(text: str, clean: str, done: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "{", '{"a', '{"a"', '{"a" :', '{"a": tru', "[1", "[1,", '["\\', '["\\u00', "[-"]
+    "text",
+    [
+        "",
+        " ",
+        "{",
+        '{"a',
+        '{"a"',
+        '{"a" :',
+        '{"a": tru',
+        '{"a": 1 ,',
+        '{"a": 1, "b"',
+        "[1",
+        "[1,",
+        '["\\',
+        '["\\u00',
+        "[-",
+    ],
 )
 def test_a_token_that_may_be_completed_is_waited_for(text: str) -> None:
     reader = CleanJson()

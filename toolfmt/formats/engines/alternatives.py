@@ -1,7 +1,8 @@
 """Several engines as one: for formats that write calls in more than one syntax after the same markers.
 
 The start marker selects the engine. If several engines share it, a JSON object or a list of objects goes to the JSON
-object engine, and anything else goes to the first other engine. The first engine writes the calls.
+object engine, and anything else to the other engine whose start marker of a single call follows, or else to the first
+other engine. The first engine writes the calls.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cached_property
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.engines.foreign import Elsewhere
+from toolfmt.formats.engines.frame import follows
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Reading, Scan
@@ -70,13 +72,14 @@ class Choice:
         return self.engines[0].write(calls, types)
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        json, other = self._engines_by_opener[opener or (yield from self._unframed_opener(scan))]
-        engine = json if json is other or (yield from _json_follows(scan)) else other
-        yield from engine.read(scan, calls, opener)
+        json, *others = self._engines_by_opener[opener or (yield from self._unframed_opener(scan))]
+        if json is others[0] or not (yield from _json_follows(scan, calls, json)):
+            json = others[0] if len(others) == 1 else (yield from _engine_of_call(scan, others))
+        yield from json.read(scan, calls, opener)
 
     @cached_property
-    def _engines_by_opener(self) -> Mapping[str, tuple[Engine, Engine]]:
-        """By start marker, the engine for JSON and the engine for anything else.
+    def _engines_by_opener(self) -> Mapping[str, tuple[Engine, ...]]:
+        """By start marker, the engine for JSON and the engines for anything else.
 
         The key is an empty string for a call that starts with its name. If all engines of a start marker parse JSON, or
         none does, the first of them is both.
@@ -94,7 +97,7 @@ class Choice:
             if engines:
                 of_json = [engine for engine in engines if _parses_json(engine)]
                 others = [engine for engine in engines if not _parses_json(engine)]
-                engines_by_opener[opening] = (of_json or others)[0], (others or of_json)[0]
+                engines_by_opener[opening] = ((of_json or others)[0], *(others or of_json[:1]))
         return engines_by_opener
 
     def _unframed_opener(self, scan: Scan) -> Reading[str]:
@@ -103,6 +106,14 @@ class Choice:
         opener = yield from scan.literal(literals(*self.unframed_openers))
         scan.rewind(here)
         return opener
+
+
+def _engine_of_call(scan: Scan, engines: Sequence[Engine]) -> Reading[Engine]:
+    """Return the engine whose start marker of a single call follows, or the first one. Nothing is consumed."""
+    here = scan.position
+    found = yield from follows(scan, *_unique(engine.inner.openers for engine in engines))
+    scan.rewind(here)
+    return next((engine for engine in engines if found in engine.inner.openers), engines[0])
 
 
 def _unique(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
@@ -114,10 +125,11 @@ def _parses_json(engine: Engine) -> bool:
     return isinstance(engine.engine if isinstance(engine, Elsewhere) else engine, JsonObject)
 
 
-def _json_follows(scan: Scan) -> Reading[bool]:
+def _json_follows(scan: Scan, calls: CallBuilder, json: Engine) -> Reading[bool]:
     """Return whether a JSON object, a list of objects or a code fence follows after whitespace, without consuming it.
 
-    A fence counts because the JSON object engine accepts its object in a Markdown code fence.
+    A fence counts because the JSON object engine accepts its object in a Markdown code fence. So does text before the
+    object of a call, which that engine skips.
     """
     here = scan.position
     yield from scan.skip_spaces()
@@ -127,4 +139,7 @@ def _json_follows(scan: Scan) -> Reading[bool]:
         yield from scan.skip_spaces()
         first = yield from scan.peek()
     scan.rewind(here)
-    return first in ("{", "`")
+    if first in ("{", "`"):
+        return True
+    engine = json.engine if isinstance(json, Elsewhere) else json
+    return isinstance(engine, JsonObject) and bool((yield from engine.text_before_call(scan, calls)))

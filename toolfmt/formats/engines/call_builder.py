@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from toolfmt.formats.engines.name_repair import NameRepair
-from toolfmt.formats.scanner.scanner import Incomplete, Malformed, PendingSpan, Reading, Scan, Span
+from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.tolerances import EXPECTED, TOLERANCES
+from toolfmt.formats.values.arguments_text import ArgumentsText
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import (
     Event,
@@ -59,7 +60,7 @@ Attempt: TypeAlias = tuple[dict[str, None], Refusal | None]
 """Tolerances and the rejection of an attempt at a call."""
 
 
-class CallBuilder:
+class CallBuilder(ArgumentsText):
     """The calls of one output, in the order of the text."""
 
     streams = True
@@ -101,14 +102,13 @@ class CallBuilder:
     ) -> None:
         self._ends = ends
         """Markers of which a truncated output may show only the beginning after a call."""
-        self.events: list[Event] = []
+        super().__init__()
         self.committed = False
         self._scan = scan
         self._schemas = schemas
         self.strict = strict
         self.index = -1
         self._tolerated: dict[str, None] = {}
-        self._fragments: list[str] = []
         self._types: dict[tuple[str, ...], Types] = {}
         self._orders: dict[str, list[str]] = {}
 
@@ -174,13 +174,13 @@ class CallBuilder:
         """Note that the call is complete. The end of its frame may still follow."""
         self._complete = True
 
-    def record_tolerance(self, name: str) -> None:
+    def record_tolerance(self, name: str, at: int | None = None) -> None:
         """Note that a tolerance was applied. Strict parsing continues to the end of the call and rejects it."""
         if self._scan.cut and name.startswith("missing_"):
             self.need_end()
         if self.strict:
             kind = name.partition(":")[0]
-            self.mark_rejected("malformed_syntax", EXPECTED.get(kind, ""), problem=TOLERANCES.get(kind, ""))
+            self.mark_rejected("malformed_syntax", EXPECTED.get(kind, ""), at, problem=TOLERANCES.get(kind, ""))
         self._tolerated[name] = None
 
     def need_end(self) -> None:
@@ -191,9 +191,9 @@ class CallBuilder:
             if any(end.startswith(rest) for end in self._ends):
                 self.mark_rejected("incomplete_output", "the end marker of the call", scan.offset + len(scan.text))
 
-    def before(self, text: str, at: int) -> str:
-        """Return a few words before an index of `text`; see `Scan.before`."""
-        return self._scan.before(text, at)
+    def before(self, text: str, at: int, most: int = BACK) -> str:
+        """Return up to `most` characters before an index of `text`; see `Scan.before`."""
+        return self._scan.before(text, at, most)
 
     def has_tolerance(self, name: str) -> bool:
         """Whether this tolerance was applied to the call."""
@@ -251,7 +251,9 @@ class CallBuilder:
         return self._refusal is not None and self._refusal.reason == "undeclared_tool"
 
     def _pending(self, span: Span) -> PendingSpan:
-        return PendingSpan(self._scan, span, calls=self)
+        if self.emitting and not self._held:
+            return PendingSpan(self._scan, span, calls=self, fragments=self._emitted, emits=True)
+        return PendingSpan(self._scan, span, calls=self, fragments=self._fragments if self.emitting else [])
 
     def types(self, *path: str) -> Types:
         """Return the JSON Schema types that the tool declares for a parameter or part of it; None if there are none.
@@ -378,6 +380,7 @@ class CallBuilder:
         self.index += 1
         self._begin, self.committed_before = position, self.committed
         self._unemitted = 0
+        self._begin_arguments()
         self._open = True
         self._announced = self.emitting = self._complete = False
         self._refusal = None
@@ -416,11 +419,11 @@ class CallBuilder:
         self.events[:] = [replace(event) for event in other.events]
 
     def _take_state(self, other: CallBuilder) -> None:
-        """Take over all but the events, the scanner and the fragments."""
-        own = self.events, self._scan, self._fragments
+        """Take over all but the events, the scanner and the text of the arguments."""
+        own = self.events, self._scan, self._fragments, self._emitted, self._held
         self.__dict__.clear()
         self.__dict__.update(other.__dict__)
-        self.events, self._scan, self._fragments = own
+        self.events, self._scan, self._fragments, self._emitted, self._held = own
         self._tolerated = dict(other._tolerated)
 
     def accept(self, trial: Trial) -> None:
@@ -431,7 +434,7 @@ class CallBuilder:
         self.events.extend(trial.events)
         self._take_state(trial)
         self.index += shift
-        self._fragments = trial._fragments
+        self._fragments, self._emitted = trial._fragments, trial._emitted
         for name in ("started", "ended", "keyed", "from_index"):
             del self.__dict__[name]
 
@@ -467,14 +470,6 @@ class CallBuilder:
         for event in of_calls[starts[-1] :]:
             event.index = self.index
         return list(of_calls[starts[-1] :])
-
-    def flush(self) -> None:
-        """Emit the arguments since the last event as one event."""
-        if self._fragments:
-            said = "".join(self._fragments)
-            if said:
-                self.events.append(ToolCallArguments(self.index, said))
-            self._fragments = []
 
     def _finish(self, position: int) -> None:
         if not self._open:
@@ -570,7 +565,7 @@ class Trial(CallBuilder):
     streams = False
 
     def __init__(self, scan: Scan, calls: CallBuilder) -> None:
-        self.events, self._scan, self._fragments = [], scan, []
+        self.events, self._scan, self._fragments, self._emitted, self._held = [], scan, [], [], []
         self._take_state(calls)
         self.committed = True
         self.from_index = calls.index

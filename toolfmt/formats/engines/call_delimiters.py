@@ -63,6 +63,7 @@ def call_delimiters(
     pair_closer: str,
     notation: Notation | BetweenMarks,
     closer: str,
+    opener: str,
 ) -> CallDelimiters:
     """Return the delimiters for these parameters of a `CallExpression`.
 
@@ -75,7 +76,7 @@ def call_delimiters(
     if isinstance(syntax, BetweenMarks):
         accepted = dict.fromkeys((closing, *(_CLOSING[other] for other in _OTHER_BRACKETS.get(opening, ""))))
         ends = (end + closer for end in accepted)
-        syntax = syntax.within(*ends, control=(closer,)) if closer else syntax.within()
+        syntax = syntax.within(*ends, control=(closer,), opener=opener) if closer else syntax.within()
     delimiters = {"separator": separator.strip(), "key_lead": key_lead.strip(), "pair_closer": pair_closer.strip()}
     for parameter, delimiter in delimiters.items():
         if delimiter and delimiter[0] in syntax.openers.first:

@@ -20,6 +20,7 @@ from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import Keys
 from toolfmt.formats.engines.json_object import read_calls
+from toolfmt.formats.engines.name_repair import without_namespace
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
@@ -88,6 +89,7 @@ class CallExpression(Frame):
         between: The delimiter between two calls of a frame.
         enclosing: The literals before and after all calls of a frame. Empty if each call has its own frame.
         key_order: The order in which the templates of the format write the arguments.
+        damaged_openers: Damaged start markers, which are parsed as the tolerance `repaired_markers`.
 
     Raises:
         ValueError: Two delimiters cannot be distinguished. The message names the parameter.
@@ -104,18 +106,24 @@ class CallExpression(Frame):
     between: str = ", "
     enclosing: tuple[str, str] | tuple[()] = ()
     key_order: Literal["given", "alphabetical"] = "given"
+    damaged_openers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.key_order not in ("given", "alphabetical"):
             raise ValueError(f"key_order: must be 'given' or 'alphabetical', not {self.key_order!r:.80}")
-        check_filled(self)
+        check_filled(self, "damaged_openers")
         _ = self._delimiters
 
     @cached_property
     def _delimiters(self) -> CallDelimiters:
+        frame = self.closer, self.opener
         return call_delimiters(
-            self.brackets, self.assign, self.separator, self.key_lead, self.pair_closer, self.notation, self.closer
+            self.brackets, self.assign, self.separator, self.key_lead, self.pair_closer, self.notation, *frame
         )
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        return (*super().openers, *self.damaged_openers)
 
     @cached_property
     def _enclosing(self) -> tuple[str, str]:
@@ -212,6 +220,8 @@ class CallExpression(Frame):
         tolerances = []
         if not opener and self.opener:
             tolerances.append("missing_opener")
+        if opener in self.damaged_openers:
+            tolerances.append("repaired_markers")
         if fence:
             tolerances.append("markdown_fence")
         if begin and not enclosed:
@@ -428,7 +438,7 @@ class CallExpression(Frame):
     def _read_call(self, scan: Scan, calls: CallBuilder, frame: _FrameState) -> Reading[None]:
         """Parse one call: lead, name, bracket and arguments."""
         parts = _LEAD_WITH_DELIMITER.fullmatch(self._lead)
-        leads = (self._lead, parts[1]) if parts else (self._lead,)
+        leads = (self._lead, "_" + self._lead, parts[1]) if parts else (self._lead,)
         lead = (yield from scan.literal(literals(*leads))) if self._lead else ""
         quote = (yield from scan.literal(_QUOTES)) if not self._lead else ""
         calls.name_at = scan.position
@@ -439,6 +449,11 @@ class CallExpression(Frame):
         if quote:
             yield from scan.expect(quote)
         known = calls.is_known(name)
+        if parts and known is False and not calls.strict:
+            tools = {calls.resolve_name(tool) for tool in without_namespace(name, parts[1]) if calls.is_known(tool)}
+            if len(tools) == 1:
+                name, known = tools.pop(), True
+                calls.record_tolerance("repaired_name")
         # A tolerance before the first argument needs a declared name as evidence that the text is a call.
         if known is not True and (frame.declared_only or quote or lead != self._lead):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
@@ -446,7 +461,7 @@ class CallExpression(Frame):
             yield from scan.skip_spaces()
         bracket = (yield from scan.expect(*self._delimiters.brackets)) if self._delimiters.bracket else ""
         if lead != self._lead:
-            calls.record_tolerance("missing_prefix")
+            calls.record_tolerance("repaired_markers" if lead[:1] == "_" else "missing_prefix")
         if quote:
             calls.record_tolerance("quoted_name")
         for tolerance in frame.tolerances:
@@ -502,11 +517,10 @@ class CallExpression(Frame):
                     calls.arguments("")  # a value for a declared tool counts as an attempt to call it (`Trial.keyed`)
                 key = calls.positional(position)
                 calls.record_tolerance("positional_arguments")
-            if key in keys:
-                calls.record_tolerance("duplicate_key")
-            keys.add(key)
-            calls.arguments(f"{', ' if position else ''}{quoted(key)}: ")
+            repeated = calls.member(key, keys, here)
             yield from self._read_value(scan, calls, calls.types(key))
+            if repeated:
+                calls.end_repeated()
             if delimiters.pair_closer:
                 yield from scan.skip_spaces()
                 yield from scan.expect(delimiters.pair_closer)

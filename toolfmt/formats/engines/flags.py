@@ -94,12 +94,12 @@ class Flags(Frame):
         calls.arguments("{")
         keys = set[str]()
         while not (yield from scan.literal(literals("}"))):
+            here = scan.position
             key = yield from self._flag(scan)
-            if key in keys:
-                calls.record_tolerance("duplicate_key")
-            calls.arguments(f"{', ' if keys else ''}{quoted(key)}: ")
-            keys.add(key)
+            repeated = calls.member(key, keys, here)
             yield from read_value(scan, calls, JSON)
+            if repeated:
+                calls.end_repeated()
             yield from follows(scan, ",")
             yield from scan.skip_spaces()
         calls.arguments("}")

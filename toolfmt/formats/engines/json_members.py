@@ -360,12 +360,12 @@ def _read_members(scan: Scan, calls: CallBuilder, call: _CallState, keys: Keys, 
 def _read_other_member(scan: Scan, calls: CallBuilder, call: _CallState, keys: Keys, key: str) -> Reading[None]:
     """Parse the value of a member that is neither the name nor the arguments, or repeats one of them.
 
-    A repeated name with another value rejects the call, because it is not known which one is right. So do repeated
-    arguments, unless they are empty or equal to the buffered arguments.
+    A repeated member with another value rejects the call, because it is not known which one is right. Repeated
+    arguments may also be empty.
     """
-    here = scan.position
+    here, repeated = scan.position, key in call.other_members
     first = yield from scan.need("a value")
-    if key in call.other_members or key in keys.names or key in keys.arguments:
+    if repeated or key in keys.names or key in keys.arguments:
         calls.record_tolerance("duplicate_key")
     elif key not in keys.optional:
         _check_extra_member(calls, call, key, first)
@@ -377,7 +377,9 @@ def _read_other_member(scan: Scan, calls: CallBuilder, call: _CallState, keys: K
     elif key in keys.arguments:
         if sink.text not in ("{}", "null", call.buffered):
             calls.mark_rejected("invalid_arguments", "a single object with the arguments", here)
-    else:
+    elif repeated and sink.text != call.other_members[key]:
+        calls.mark_rejected("invalid_arguments", f"a single value for the key {named(key)}", here)
+    elif not repeated:
         call.other_members[key] = sink.text
         if key in keys.ids and call.id is None:
             call.id = _id(calls, call, sink.text, here, own=key in keys.members.others)

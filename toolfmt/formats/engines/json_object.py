@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.engine import Call, TypesOf
-from toolfmt.formats.engines.frame import Frame, check_markers, close_frame, follows
+from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, Frame, check_markers, close_frame, follows
 from toolfmt.formats.engines.json_members import (
     NAME_KEYS,
     Keys,
@@ -49,6 +50,10 @@ _OBJECT_START = re.compile(r"""\{\s*["']""")
 _JSON_TOKENS = re.compile(r"""\"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"']+""")
 _FENCE_STARTS = ("```json", "```")
 _FENCES = literals(*_FENCE_STARTS)
+_OBJECTS_ON_LINE = ("\n{", "\n[", "\n```")
+_NOT_IN_TEXT = ("<", "{", "[", "`")
+_MOST_TEXT = 200
+"""Maximum number of characters of text between the start marker of a frame and its object, and after the object."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,6 +216,9 @@ class JsonObject(Frame):
     def _read_frame(self, scan: Scan, calls: CallBuilder, opener: str, keys: Keys) -> Reading[None]:
         """Parse a frame, from after its start marker to after its end marker."""
         surroundings = self._surroundings
+        if not calls.committed and (text := (yield from self.text_before_call(scan, calls))):
+            scan.skip(text)
+            calls.record_tolerance("text_in_frame")
         if surroundings.lead and not (yield from self._read_lead(scan)):
             calls.record_tolerance("missing_opener")
         fence = yield from read_fence(scan)
@@ -234,7 +242,53 @@ class JsonObject(Frame):
         if self.foreign and (yield from follows(scan, *(closer for _, closer in self.foreign))):
             calls.record_tolerance("repaired_markers")
             return
+        if len(self.closer) >= MIN_CONTROL_TOKEN and calls.known and (yield from self._skip_text_after_call(scan)):
+            calls.record_tolerance("text_in_frame")
+            return
         yield from close_frame(scan, calls, opener if self.closer else "", *self._own_closers)
+
+    def text_before_call(self, scan: Scan, calls: CallBuilder) -> Reading[int]:
+        """Return the length of a text on lines of its own between the start marker of a frame and the object of a call.
+
+        It is 0 if there is none, or if the object is not a call of a declared tool. Nothing is consumed.
+        """
+        if not calls.declared or len(self.closer) < MIN_CONTROL_TOKEN or self._surroundings.lead:
+            return 0
+        here = scan.position
+        spaces = yield from scan.spaces()
+        if (spaces and "\n" not in spaces) or not (yield from scan.peek()).isalpha():
+            scan.rewind(here)
+            return 0
+        stops = literals(*_OBJECTS_ON_LINE, *_NOT_IN_TEXT, *self._all_closers, *self.openers)
+        found = yield from scan.find_near(stops, _MOST_TEXT)
+        begin = scan.position - len(found) + 1
+        name = ""
+        if found in _OBJECTS_ON_LINE:
+            scan.rewind(begin)
+            with suppress(Malformed, Incomplete, LookaheadExceeded):
+                name = yield from look_ahead(scan, lambda view: self._first_name(view, calls))
+        scan.rewind(here)
+        return begin - here if name and calls.is_known(name) else 0
+
+    def _first_name(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
+        """Parse objects up to the name of the first call and return it; an empty string if there is none."""
+        dry_run = calls.dry_run(scan, "name")
+        with suppress(Committed):
+            yield from read_fence(scan)
+            yield from self._read_calls(scan, dry_run, self.keys)
+        return dry_run.first or ""
+
+    def _skip_text_after_call(self, scan: Scan) -> Reading[bool]:
+        """Consume text on lines of its own between the last object of a frame and the end marker, and that. Return
+        whether there is such a text."""
+        here = scan.position
+        spaces = yield from scan.spaces()
+        if "\n" in spaces and (yield from scan.peek()).isalpha():
+            stops = literals(*_NOT_IN_TEXT, *self._own_closers, *self.openers)
+            if (yield from scan.find_near(stops, _MOST_TEXT)) in self._own_closers:
+                return True
+        scan.rewind(here)
+        return False
 
     def _read_lead(self, scan: Scan) -> Reading[bool]:
         """Consume the text before the objects of a frame and return whether it was there. Between the tokens of JSON,

@@ -35,6 +35,16 @@ class NameRepair:
         return found.pop() if len(found) == 1 else name
 
 
+def without_namespace(name: str, delimiter: str) -> list[str]:
+    """Return what a name is without one or more namespaces before it, each with this delimiter at its end.
+
+    The namespace of Gemini's tools, `default_api`, may also end with a dot.
+    """
+    name = name.replace("default_api.", "default_api" + delimiter, 1)
+    parts = name.split(delimiter)
+    return [delimiter.join(parts[at:]) for at in range(1, len(parts))]
+
+
 def _words(name: str) -> str:
     return _SEPARATORS.sub("_", name)
 

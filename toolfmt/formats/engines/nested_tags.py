@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,9 +17,9 @@ from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows
 from toolfmt.formats.engines.raw_value import Value
 from toolfmt.formats.engines.tagged import opens_json
+from toolfmt.formats.engines.tags import own_end
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
-from toolfmt.formats.scanner.spans import quoted
 from toolfmt.formats.values.clean_json import DEEPEST
 from toolfmt.formats.values.schema_types import STRING, Types, raw_text, type_of
 from toolfmt.formats.values.syntaxes import LITERAL
@@ -41,6 +41,10 @@ class _Open:
     closer: str
     path: tuple[str, ...]
     members: int = 0
+    keys: set[str] = field(default_factory=set)
+    """The keys of an object so far."""
+    repeated: bool = False
+    """Whether it is the second value of a key."""
 
 
 class _Leaf(Value):
@@ -58,15 +62,21 @@ class _Leaf(Value):
         tag: str,
         parent: str,
         beside: Callable[[str], bool],
-        string: bool,
+        types: Types,
     ) -> None:
         super().__init__(scan, calls, literals(tags.sign), f"{tags.sign}</{tag}>")
-        self.tags, self.tag, self.parent, self.beside, self.string = tags, tag, parent, beside, string
+        self.tags, self.tag, self.parent, self.beside = tags, tag, parent, beside
+        self.string = types is not None and "string" in types
+        self.may_be_string = types is None or self.string
         self.quoted: list[str] = []
         """The tags that are open in the text."""
+        self.own_end = -1
+        """The offset of the end tag, if a lookahead has found it. The tags before it belong to the text."""
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         scan, begin, here = self.scan, self.scan.position - len(stop), self.scan.position
+        if begin < self.own_end:
+            return "", stop
         opening = yield from scan.literal(literals("</", "<"))
         if not opening:
             before = self._last(begin, 1)
@@ -77,9 +87,13 @@ class _Leaf(Value):
             tag, _ = yield from scan.within(literals(">"))
         except (Malformed, Incomplete):
             tag = "<"
-        if opening == "</" and tag == self.tag and tag not in self.quoted:
+        if opening == "</" and tag == self.tag and (tag not in self.quoted or begin == self.own_end):
             return stop, ""
-        if (yield from self._ends_the_text(opening, tag)):
+        ends = yield from self._ends_the_text(opening, tag)
+        stopped = ends or not self.string
+        if stopped and self.may_be_string and (yield from self._goes_on_to_own_end(here)):
+            return "", stop
+        if ends:
             if not self.quoted and self.doubt is None and begin > self.begin and self._last(begin, 1) not in "]<>":
                 self.calls.record_tolerance("missing_value_closer")
                 scan.rewind(begin)
@@ -89,6 +103,15 @@ class _Leaf(Value):
             self._wrong(begin)
         scan.rewind(here)
         return "", stop
+
+    def _goes_on_to_own_end(self, here: int) -> Reading[bool]:
+        """Whether the end tag of the text is near, after a marker that ends at `here`. Nothing after that is read."""
+        sign, after = self.tags.sign, self.scan.position
+        self.scan.rewind(here - len(sign))
+        own, another = (f"{sign}</{self.tag}>",), (f"{sign}<{self.tag}>",)
+        self.own_end = yield from own_end(self.scan, own, another, self.quoted.count(self.tag), (sign,))
+        self.scan.rewind(here if self.own_end >= 0 else after)
+        return self.own_end >= 0
 
     def _ends_the_text(self, opening: str, tag: str) -> Reading[bool]:
         """Whether a tag shows that the text has lost its end tag. Otherwise the tag is quoted."""
@@ -117,7 +140,7 @@ class _Leaf(Value):
 
     def _forget(self) -> None:
         super()._forget()
-        self.quoted = []
+        self.quoted, self.own_end = [], -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +269,7 @@ class NestedTags(Frame):
         begins, ends = self.sign + "<", self.sign + "</"
         calls.arguments("{")
         stack = [_Open(self.call_tag, "}", ())]
-        keys, closed = set[str](), ""
+        closed = ""
         while stack:
             top = stack[-1]
             yield from scan.skip_spaces()
@@ -274,28 +297,29 @@ class NestedTags(Frame):
                     raise Malformed(expected=self._end_tag(top.tag), at=here - len(ends))
                 closed = tag
                 calls.arguments(stack.pop().closer)
+                if top.repeated:
+                    calls.end_repeated()
                 continue
-            calls.arguments(", " if top.members else "")
-            top.members += 1
-            path = (*top.path, tag if top.closer == "}" else "")
+            path, repeated = (*top.path, tag if top.closer == "}" else ""), False
             if top.closer == "}":
-                if len(stack) == 1:
-                    if tag in keys:
-                        calls.record_tolerance("duplicate_key")
-                    keys.add(tag)
-                calls.arguments(quoted(tag) + ": ")
+                repeated = calls.member(tag, top.keys, here)
             elif tag != self.item:
                 raise Malformed("invalid_arguments", f"the tag {named(self.item)} of a list item", here)
+            else:
+                calls.arguments(", " if top.members else "")
+                top.members += 1
             types = calls.types(*path)
             inside = yield from self._inside(scan, types)
             if inside:
                 if len(stack) > DEEPEST:
                     raise Malformed("invalid_arguments", f"at most {DEEPEST} levels of lists and objects")
                 calls.arguments(inside)
-                stack.append(_Open(tag, "]" if inside == "[" else "}", path))
+                stack.append(_Open(tag, "]" if inside == "[" else "}", path, repeated=repeated))
             else:
-                yield from self._leaf(scan, calls, tag, top, types, keys)
+                yield from self._leaf(scan, calls, tag, top, types)
                 closed = tag
+                if repeated:
+                    calls.end_repeated()
         return ""
 
     def _inside(self, scan: Scan, types: Types) -> Reading[str]:
@@ -327,9 +351,7 @@ class NestedTags(Frame):
             scan.rewind(here)
         return False
 
-    def _leaf(
-        self, scan: Scan, calls: CallBuilder, tag: str, parent: _Open, types: Types, keys: set[str]
-    ) -> Reading[None]:
+    def _leaf(self, scan: Scan, calls: CallBuilder, tag: str, parent: _Open, types: Types) -> Reading[None]:
         here = scan.position
         if types is not None and not types & STRING:
             yield from scan.skip_spaces()
@@ -339,9 +361,9 @@ class NestedTags(Frame):
         scan.rewind(here)
 
         def beside(key: str) -> bool:
-            return not parent.path and key not in keys and calls.declares(key) is True
+            return not parent.path and key not in parent.keys and calls.declares(key) is True
 
-        value = _Leaf(scan, calls, self, tag, parent.tag, beside, types is not None and "string" in types)
+        value = _Leaf(scan, calls, self, tag, parent.tag, beside, types)
         first = yield from scan.need("a value")
         if opens_json(types, first):
             try:

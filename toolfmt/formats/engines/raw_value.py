@@ -4,21 +4,21 @@ An end marker counts if a token follows that may follow it. Any other is part of
 tags that the value quotes. The structure of the frame ends a value too: the start marker of an argument that the tool
 declares and that was not given yet, or the end of the call with what follows it. Then the value has lost its end
 marker. If it is clear where the value ended, the tolerance `missing_value_closer` is recorded. Otherwise the call is
-malformed there, and parsing continues with the next one. No value contains another argument or another call unless both
-are closed inside it.
+malformed there, and parsing continues with the next one. A well-formed reading wins: if the value's own end marker is
+near, and not that of a tag in the value, the structure before it belongs to the value. No value contains another
+argument or another call unless both are closed inside it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import follows
-from toolfmt.formats.engines.tag_attributes import Header
+from toolfmt.formats.engines.tags import Tags, key_tag, own_end
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import Raw, escaped
@@ -27,6 +27,7 @@ from toolfmt.messages.rejections import end_marker, one_of
 
 _LITERAL_WORD = re.compile(r"[\w.+-]*")
 _KEY = re.compile(r"[\w.$-]{1,64}")
+_KEY_CHARACTERS = re.compile(r"[\w.$-]*")
 _NAME = re.compile(r"\s*[\w.:/$@+-]+\s*")
 _NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
 _ANY = re.compile(r"(?s:.*)")
@@ -35,111 +36,8 @@ _MOST_HELD = 400
 _MOST_QUOTED = 8
 """Maximum number of calls that are open in one value. One that is not quoted after all is parsed again, so this number
 limits the cost."""
-_MARKER = 4
-"""Minimum length of a start marker that is a tag: only what is left of a damaged tag can be recognized."""
 _UNCLOSED = "unclosed_tag"
-_NAMED = ' name="'
-_OF_EACH_TYPE: tuple[Any, ...] = ("", 0, True, None, [], {})
 _APART = ("", *" \t\r\n</-")
-
-
-@dataclass(frozen=True)
-class Tags:
-    """The tags of a format, as far as a raw value depends on them."""
-
-    key_opener: str
-    key_closer: str
-    value_opener: str
-    value_closer: str
-    name_opener: str
-    name_closer: str
-    call_closer: str
-    openers: tuple[str, ...]
-    closers: tuple[str, ...]
-    skipped: tuple[str, ...]
-    lines: bool
-    """Whether the format writes tags on lines of their own."""
-    header: Header
-    """How a key is written in its tag."""
-    _stops: dict[Any, Literals] = field(default_factory=dict, compare=False, repr=False)
-    """What stops a value, by its end markers and by whether the keys are declared: a few entries per format."""
-
-    @cached_property
-    def following(self) -> tuple[str, ...]:
-        """What may follow an argument: the next one, the end of the call, or the next call of the frame."""
-        another = (self.name_opener,) if self.name_opener and self.openers else ()
-        return (self.key_opener, *self.ends, *another)
-
-    @cached_property
-    def ends(self) -> tuple[str, ...]:
-        """What may end a call: its own end marker, if it has one, and that of the frame."""
-        return (self.call_closer, *self.closers) if self.call_closer else self.closers
-
-    @cached_property
-    def structure(self) -> tuple[str, ...]:
-        """What stops a value besides its end marker."""
-        marks = {self.key_opener, self.plain_opener, *self.ends, *self.openers, self.name_opener} - {""}
-        if self.value_opener:
-            marks.add(self.key_closer)
-        # If the end marker of a value starts with such a marker, a line break before it may belong to the value.
-        ends_value = self.value_closer.lstrip()
-        apart = [mark for mark in marks if self.lines and not ends_value.startswith(mark)]
-        return (*sorted(marks), *sorted("\n" + mark for mark in apart))
-
-    @cached_property
-    def plain_opener(self) -> str:
-        """The tag without a key that the end marker of a value closes in XML."""
-        return "<" + self.value_closer[2:] if self.value_closer[:2] == "</" else ""
-
-    @cached_property
-    def damaged(self) -> str:
-        """What identifies a damaged tag of a key if the declared keys are unknown: the end of the tag's name."""
-        found = re.search(r"\w\w(?:\s+\w+)?\W*\Z", self.key_opener)
-        return self.key_opener if found is None else found.group()
-
-    @cached_property
-    def foreign_key(self) -> tuple[str, str]:
-        """Return the text before and after a key in a tag as other families write it; empty if there is no such tag."""
-        opener = self.key_opener
-        if opener[:1] != "<" or self.key_closer != ">" or self.value_opener:
-            return "", ""
-        if opener[-1] == "=":
-            return f'{opener[:-1]} name="', '">'
-        return (f"{opener[: -len(_NAMED)]}=", ">") if opener.endswith(_NAMED) else ("", "")
-
-    @cached_property
-    def ends_of_tags(self) -> re.Pattern[str] | None:
-        """What follows the key in its tag, up to the tag's end. None if the end of a damaged tag shows nothing."""
-        if self.value_opener or ">" not in self.key_closer:
-            return None
-        ends = {self.header.write("", value, 0) + self.key_closer for value in _OF_EACH_TYPE}
-        return re.compile("|".join(map(re.escape, sorted(ends))))  # none starts with another one
-
-    def written_keys(self, declared: Iterable[str]) -> dict[int, dict[str, str]]:
-        """Return the declared keys by their text in a tag, grouped by its length, the longest first."""
-        rest = len(self.header.write("", "", 0))
-        written: dict[int, dict[str, str]] = {}
-        for key in declared:
-            text = self.header.write(key, "", 0)[:-rest] if rest else key
-            written.setdefault(len(text), {})[text] = key
-        return dict(sorted(written.items(), reverse=True))
-
-    @cached_property
-    def broken_key(self) -> Literals:
-        """The start marker of a key with one character missing."""
-        opener = self.key_opener
-        if len(opener) < _MARKER:
-            return literals()  # the rest of a short marker shows nothing
-        return literals(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
-
-    def wanted(self, closers: tuple[str, ...], declared: bool) -> Literals:
-        """Return what stops a value with these end markers. It does not depend on the keys: new tools cost nothing."""
-        known = self._stops.get((closers, declared))
-        if known is None:
-            of_a_tag = not self.value_opener and self.key_opener.startswith("<")
-            damaged = (self.foreign_key[0] if declared else self.damaged) if of_a_tag else ""
-            known = self._stops[closers, declared] = literals(*closers, *self.structure, *filter(None, (damaged,)))
-        return known
 
 
 @dataclass
@@ -292,6 +190,8 @@ class RawValue(Value):
     """Number of frames that are open in it."""
     ended = False
     """Whether the value contains the end marker of a call that does not end a call."""
+    own_end = -1
+    """The offset of the value's end marker, if a lookahead has found it. The tags before it belong to the value."""
 
     def __init__(self, scan: Scan, calls: CallBuilder, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
         self.declared = calls.declares("") is not None  # whether the parameters of the tool are known
@@ -338,6 +238,11 @@ class RawValue(Value):
         begin = self.scan.position - len(stop)
         mark = stop.lstrip("\r\n")
         tags = self.tags
+        if begin < self.own_end:
+            return "", stop
+        if begin == self.own_end:
+            self._record_closer(stop)
+            return (yield from follows(self.scan, *tags.following)), stop
         if stop in self.closers:
             return (yield from self._closer(stop, begin)), stop
         if mark == tags.key_opener:
@@ -347,7 +252,7 @@ class RawValue(Value):
             return "", stop
         if mark == tags.name_opener:
             return "", stop + (yield from self._call_opener(begin))
-        if mark == tags.call_closer:
+        if mark == tags.call_closer or mark in tags.other_call_closers:
             return (yield from self._call_closer(mark, begin)), stop
         if mark in tags.closers:
             return (yield from self._frame_closer(mark, begin)), stop
@@ -369,6 +274,9 @@ class RawValue(Value):
         if token:
             if self.unclear and self.keys:
                 self._wrong(begin)
+            if self.lone is not None and tags.has_loose_tags(scan.read_between(self.lone, begin)):
+                self._wrong(self.lone)  # the start marker of an argument is missing
+            self._record_closer(closer)
             if self.tolerance and (self.keys or self.tolerance != _UNCLOSED):
                 self.calls.record_tolerance(self.tolerance)
             return token
@@ -389,6 +297,11 @@ class RawValue(Value):
             self._wrong(here)
         return ""
 
+    def _record_closer(self, closer: str) -> None:
+        """Record the tolerance of the end marker that ended the value."""
+        if self.tags.other_value_closers and not closer.endswith(self.tags.value_closer):
+            self.calls.record_tolerance("repaired_markers")
+
     def _open_key(self, on_line: bool) -> int:
         """Return which open key (from 1) an end marker belongs to: one that is written alike, on an own line or not."""
         if not self.keys:
@@ -398,11 +311,11 @@ class RawValue(Value):
         return places[-1] if places else 0
 
     def _repeated(self) -> Reading[str]:
-        """Return the token after an end marker that is repeated; otherwise ""."""
-        found = False
-        while (yield from follows(self.scan, self.tags.value_closer)):
+        """Return the token after an end marker that is repeated, its own or that of a key; otherwise ""."""
+        found, tags = False, self.tags
+        while (yield from follows(self.scan, tags.value_closer, *((tags.key_closer,) if tags.value_opener else ()))):
             found = True
-        token = (yield from follows(self.scan, *self.tags.following)) if found else ""
+        token = (yield from follows(self.scan, *tags.following)) if found else ""
         if token:
             self.calls.record_tolerance("repeated_closer")
         return token
@@ -429,8 +342,12 @@ class RawValue(Value):
         """Decide about the start marker of a key: it starts the next argument if that is clear, or is in the value."""
         scan, tags, calls = self.scan, self.tags, self.calls
         here = scan.position
-        read = yield from _key_tag(scan, tags)
+        read = yield from key_tag(scan, tags)
         if read is None:
+            scan.rewind(here)
+            key = (yield from scan.take_while(_KEY_CHARACTERS, _MOST_HELD)) if tags.value_opener else ""
+            if calls.declares(key) and (yield from follows(scan, tags.value_opener)):
+                self.given.doubted.add(key)  # its tag has lost its end marker
             scan.rewind(here)
             return "", stop
         key, text = read
@@ -440,9 +357,12 @@ class RawValue(Value):
         if not self.quoted and not given:
             own = bool(tags.value_opener) or (at_line and tags.lines)
             if declared or (declared is None and own and _KEY.fullmatch(key)):
-                self._closer_missing(begin)
+                if not (yield from self._goes_on_to_own_end(1)):
+                    self._closer_missing(begin)
+                    scan.rewind(here)
+                    return tags.key_opener, ""
                 scan.rewind(here)
-                return tags.key_opener, ""
+                return "", stop
         self.keys.append((yield from scan.peek()) in ("\n", "\r"))
         if not self.quoted and (declared is None or (declared and (at_line or not tags.lines))):
             self.unclear = True
@@ -460,6 +380,8 @@ class RawValue(Value):
             yield from self._named(begin)
             return ""
         if self.ended:
+            if (yield from self._goes_on_to_own_end(0)):
+                return ""
             self._wrong(begin)
         try:
             name, closer = yield from scan.within(literals(tags.name_closer))
@@ -508,7 +430,10 @@ class RawValue(Value):
             return
         yield from scan.take_while(_NAME_AND_BLANKS)
         if (yield from scan.literal(literals(tags.key_opener, *tags.ends))):
+            scan.rewind(here)
             if self.ended:
+                if (yield from self._goes_on_to_own_end(0)):
+                    return
                 self._wrong(begin)
             self._quote(name.strip(), begin)
         scan.rewind(here)
@@ -528,7 +453,7 @@ class RawValue(Value):
             return ""
         here = self.scan.position
         ends = yield from self._goes_on(" \t\r\n")
-        return self._ends_here(mark, begin, here, ends)
+        return (yield from self._ends_here(mark, begin, here, ends))
 
     def _goes_on(self, blanks: str) -> Reading[bool]:
         """Whether the frame continues or ends after the end marker of a call. One of `blanks` may follow its end."""
@@ -545,7 +470,7 @@ class RawValue(Value):
         here = self.scan.position
         found = yield from follows(self.scan, *self.tags.ends)
         ends = bool(found)
-        if found and found == self.tags.call_closer:
+        if found and found not in self.tags.closers:
             ends = yield from self._goes_on("")
         elif found:
             yield from self.scan.skip_spaces()
@@ -563,7 +488,7 @@ class RawValue(Value):
             return ""
         here = self.scan.position
         yield from self.scan.skip_spaces()
-        return self._ends_here(mark, begin, here, (yield from self._frame_ends("")))
+        return (yield from self._ends_here(mark, begin, here, (yield from self._frame_ends(""))))
 
     def _skip(self) -> Reading[None]:
         """Skip whitespace and what is ignored around a call."""
@@ -579,16 +504,33 @@ class RawValue(Value):
         behind = self.tags.openers
         return bool(behind and (yield from self.scan.literal(literals(*behind))))
 
-    def _ends_here(self, mark: str, begin: int, here: int, ends: bool) -> str:
-        """Return the end marker that was read if it ends the value. Parsing continues after it."""
+    def _ends_here(self, mark: str, begin: int, here: int, ends: bool) -> Reading[str]:
+        """Return the end marker that was read if it ends the value. Parsing continues after it.
+
+        It belongs to the value if the value's own end marker follows.
+        """
         self.scan.rewind(here)
         if not ends:
             self.ended = True
             self._doubt(begin)
             return ""
+        if (yield from self._goes_on_to_own_end(0)):
+            return ""
         self._closer_missing(begin)
         self.scan.rewind(here)
         return mark
+
+    def _goes_on_to_own_end(self, opened: int) -> Reading[bool]:
+        """Whether the end marker of the value is near, after what looked like the structure of the frame.
+
+        `opened` is 1 if that was a tag of a key, which has its own end marker.
+        """
+        if self.lone is not None or (self.unclear and self.keys):
+            return False
+        tags = self.tags
+        openers = tuple(filter(None, (tags.key_opener, tags.plain_opener)))
+        self.own_end = yield from own_end(self.scan, self.closers, openers, len(self.keys) + opened, tags.following)
+        return self.own_end >= 0
 
     def _end_of_damaged_tag(self, mark: str, begin: int) -> Reading[None]:
         """Decide about the end of a tag of a key whose beginning is damaged."""
@@ -619,7 +561,7 @@ class RawValue(Value):
 
     def _forget(self) -> None:
         super()._forget()
-        self.unclear = self.ended = False
+        self.unclear, self.ended, self.own_end = False, False, -1
         self.keys, self.quoted, self.frames, self.lone, self.tolerance = [], [], 0, None, ""
 
     def _wrong(self, begin: int, expected: str = "") -> NoReturn:
@@ -654,25 +596,7 @@ class MarkedValue(Value):
         if stop in self.closers:
             return (yield from follows(self.scan, *self.tags.following)), stop
         begin, here = self.scan.position - len(stop), self.scan.position
-        if (yield from _key_tag(self.scan, self.tags)) and (yield from self.scan.literal(literals(self.mark))):
+        if (yield from key_tag(self.scan, self.tags)) and (yield from self.scan.literal(literals(self.mark))):
             self._wrong(begin)
         self.scan.rewind(here)
         return "", stop
-
-
-def _key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
-    """Return the key, and the text from its start marker up to where its value would start; None if it is not a key."""
-    try:
-        header, closer = yield from scan.within(literals(tags.key_closer))
-    except (Malformed, Incomplete):
-        return None
-    text = header + closer
-    key = tags.header.read(header.strip())[0] if "<" not in header else ""
-    if not key:
-        return None
-    if tags.value_opener:
-        spaces = yield from scan.spaces()
-        if not (yield from scan.literal(literals(tags.value_opener))):
-            return None
-        text += spaces + tags.value_opener
-    return key, text

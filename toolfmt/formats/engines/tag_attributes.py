@@ -47,6 +47,13 @@ class Header(Protocol):
             Malformed: The tag is incomplete.
         """
 
+    def value(self, text: str) -> str | None:
+        """Return the value that models write in an attribute instead of after the tag. None if there is none.
+
+        Args:
+            text: The text of the tag.
+        """
+
     def write(self, text: str, value: Any, at: int) -> str:
         """Return the text of a tag.
 
@@ -68,6 +75,9 @@ class Plain:
 
     def tolerance(self, text: str) -> str:
         return ""
+
+    def value(self, text: str) -> str | None:
+        return None
 
     def write(self, text: str, value: Any, at: int) -> str:
         return text
@@ -130,6 +140,16 @@ class Attributes:
         twice = len({word for word, _ in found}) < len(found)
         others = [word for word in found if not self._knows(*word)]
         return "other_attributes" if others or twice or rest.endswith("/") else ""
+
+    def value(self, text: str) -> str | None:
+        rest = text.partition(self.quote)[2]
+        if not rest:
+            return None
+        found = [each for each in _ATTRIBUTE.findall(rest) if each[0] in ("value", self.type_attribute)]
+        values = [value for word, value in found if not self._knows(word, value)]
+        if len(values) != 1 or values[0][0] not in "\"'" or "&" in values[0]:
+            return None  # more than one reading is possible
+        return str(values[0][1:-1])
 
     def _knows(self, word: str, value: str) -> bool:
         """Return whether the family writes this attribute with such a value."""

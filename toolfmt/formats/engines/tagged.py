@@ -15,18 +15,27 @@ from typing import Any
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Inner, TypesOf
-from toolfmt.formats.engines.frame import NAME, Frame, check_filled, close_frame, follows, read_name
+from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments_after_start
-from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue, Tags
-from toolfmt.formats.engines.tag_attributes import DAMAGED, NOT_STRING, PLAIN, QUOTED, Header
+from toolfmt.formats.engines.key_tags import (
+    element_opener,
+    element_starts,
+    lost_key_opener,
+    read_element,
+    read_element_name,
+    read_key,
+)
+from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue
+from toolfmt.formats.engines.tag_attributes import DAMAGED, PLAIN, QUOTED, Header
+from toolfmt.formats.engines.tags import Tags
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
-from toolfmt.formats.values.schema_types import STRING, Types
+from toolfmt.formats.values.schema_types import STRING, Types, typed
 from toolfmt.formats.values.syntaxes import LITERAL, without
 from toolfmt.formats.values.value_reader import read_value
 from toolfmt.formats.values.value_writers import TEXT_BY_TYPE, TextWriter
-from toolfmt.messages.rejections import end_marker, named, shown
+from toolfmt.messages.rejections import end_marker, named, one_of, shown
 
 _NO_NAME = (" ", "\t", "\r", "<", ">")
 _NO_HEADER = ("<", ">")
@@ -47,7 +56,9 @@ class Tagged(Frame):
     markers of a call. `value_newline` is a line break between value and tags that belongs to neither, or empty. The
     headers define how name and key are written in their tags. `cdata` are the marks of a value in which nothing is a
     tag, `type_tag` is the tag of the type between key and value, and `json_arguments` are the tags of all arguments as
-    one JSON object. `skipped` is ignored around a call, as is what the writer writes there.
+    one JSON object. `skipped` is ignored around a call, as is what the writer writes there. The markers in
+    `other_value_closers` and `other_call_closers` take the place of `value_closer` and `call_closer`, as the tolerance
+    `repaired_markers`.
 
     The writer writes `between` between tags, `between_calls` between calls, `enclosing` inside a frame that contains
     all calls (if it is empty, each call has its own frame), `before_name` and `after_call` around a call, and values
@@ -70,6 +81,8 @@ class Tagged(Frame):
     type_tag: tuple[str, str] | tuple[()] = ()
     json_arguments: tuple[str, str] | tuple[()] = ()
     skipped: tuple[str, ...] = ()
+    other_value_closers: tuple[str, ...] = ()
+    other_call_closers: tuple[str, ...] = ()
     between: str = "\n"
     between_calls: str = "\n"
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -82,13 +95,19 @@ class Tagged(Frame):
 
     @property
     def openers(self) -> tuple[str, ...]:
-        return super().openers if self.opener else (self.name_opener.lstrip(), *self.also)
+        first = self.opener or self.name_opener.lstrip()
+        return self.also if first in self.start_only_openers else (first, *self.also)
 
     @property
     def closers(self) -> tuple[str, ...]:
         if self.closer or not self.call_closer:
             return super().closers
         return (self.call_closer.lstrip(), *self.also_closers)
+
+    @property
+    def trailing_markers(self) -> tuple[str, ...]:
+        ends = (self.value_closer,) if len(self.value_closer) >= MIN_CONTROL_TOKEN else ()
+        return (*super().trailing_markers, *ends)
 
     @property
     def inner(self) -> Inner:
@@ -114,6 +133,8 @@ class Tagged(Frame):
             name_opener=self.name_opener.lstrip(),
             name_closer=self.name_closer,
             call_closer=self.call_closer.lstrip(),
+            other_value_closers=self.other_value_closers,
+            other_call_closers=self.other_call_closers,
             openers=super().openers,
             closers=super().closers,
             skipped=self._skipped,
@@ -124,9 +145,11 @@ class Tagged(Frame):
     @cached_property
     def _value_closers(self) -> Mapping[str, tuple[str, ...]]:
         """The end markers of a value, by the line break before the value."""
-        plain = self.value_closer
+        closers = (self.value_closer, *self.other_value_closers)
         return {
-            line: (begin + plain, plain) if (begin := line or self.value_newline) else (plain,)
+            line: tuple(
+                dict.fromkeys(begin + closer for begin in (line or self.value_newline, "") for closer in closers)
+            )
             for line in ("", *_NEWLINES)
         }
 
@@ -183,18 +206,28 @@ class Tagged(Frame):
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         framed = bool(opener) and opener != self.tags.name_opener
         calls.inside()
+        name = ""
         yield from self._skip(scan)
         if self.tags.name_opener and opener != self.tags.name_opener:
-            yield from scan.expect(self.tags.name_opener, *self._skipped)
+            try:
+                yield from scan.expect(self.tags.name_opener, *self._skipped)
+            except Malformed:
+                name = yield from read_element_name(scan, calls, self.tags)
+                if not name:
+                    raise
+                calls.record_tolerance("other_notation")
         while True:
             if self.opener and not framed:
                 calls.record_tolerance("missing_opener")
-            end = yield from self._call(scan, calls, framed)
+            end = yield from self._call(scan, calls, framed, name)
+            name = ""
             calls.end()
             if end == self.tags.name_opener and end:
                 calls.record_tolerance("missing_closer")
                 calls.begin_at(scan.position - len(end))
                 continue
+            if end in self.other_call_closers:
+                calls.record_tolerance("repaired_markers")
             if end in self.tags.closers:
                 if self.tags.call_closer:
                     calls.record_tolerance("missing_closer")
@@ -218,14 +251,14 @@ class Tagged(Frame):
             yield from scan.skip_spaces()
         return last
 
-    def _call(self, scan: Scan, calls: CallBuilder, framed: bool) -> Reading[str]:
-        """Parse a call from its name on. Return the end marker that ended it.
+    def _call(self, scan: Scan, calls: CallBuilder, framed: bool, name: str) -> Reading[str]:
+        """Parse a call from its name on, which may be known already. Return the end marker that ended it.
 
         A declared name is certainly a call if it has its own tag, otherwise with the tag after it. Any other name is a
         call when its first key is complete or the call ends. A call of an undeclared tool needs a first value with its
         end marker.
         """
-        name = yield from self._name(scan, calls)
+        name = name or (yield from self._name(scan, calls))
         known, tagged = calls.is_known(name), framed and bool(self.name_closer)
         if not name and not tagged:
             yield from scan.need("the name of a tool")
@@ -236,7 +269,16 @@ class Tagged(Frame):
         spaces = yield from scan.spaces()
         if self._takes_objects and (yield from scan.peek()) == "{" and known is not False:
             return (yield from self._object(scan, calls, name, started))
-        token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
+        try:
+            token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
+        except Malformed:
+            tool = yield from lost_key_opener(scan, calls, self.tags, name)
+            token = self.tags.key_opener if tool else (yield from element_starts(scan, self.tags))
+            if token and not tool and known is False:
+                calls.start(name)
+            if not token or not (tool or known):
+                raise
+            name, known = tool or name, True
         prose = known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n")
         if prose and spaces != self._behind_name:
             # A word in whitespace between two markers: prose that mentions them.
@@ -254,27 +296,55 @@ class Tagged(Frame):
         """Parse the arguments after the first token of the call. Return the end marker that ended it."""
         calls.arguments("{")
         known, given = calls.is_known(name), Given()
-        while token == self.tags.key_opener:
+        while token == self.tags.key_opener or token in self._element_openers:
+            if token != self.tags.key_opener:
+                token = yield from self._element(scan, calls, given)
+                continue
             first = not given.keys
             here = scan.position
-            key, stated, fault = yield from self._key(scan, " " if first and known is False else "")
+            none = " " if first and known is False else ""
+            key, stated, fault, text = yield from read_key(
+                scan, calls, self.tags, self.type_tag, name, begin=here, none=none
+            )
             if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed(expected="a key", at=here)
-            repeated = self._repeated
-            doubled = bool(repeated) and bool((yield from scan.literal(literals(repeated))))
+            doubled = bool(self._repeated) and bool((yield from scan.literal(literals(self._repeated))))
             if first and not known:
                 if known is False:
                     yield from self._closed_soon(scan, calls)
                 calls.start(name)
                 calls.arguments("{")
-            key = _recorded_key(calls, key, doubled, fault, given)
-            calls.arguments(f"{'' if first else ', '}{quoted(key)}: ")
-            token = yield from self._value(scan, calls, _common_types(calls.types(key), stated), given)
+            key = _recorded_key(calls, key, doubled, fault)
+            repeated = calls.member(key, given.keys, here)
+            token = (yield from self._value_in_tag(scan, calls, key, text)) if fault else ""
+            if not token:
+                token = yield from self._value(scan, calls, _common_types(calls.types(key), stated), given)
+            if repeated:
+                calls.end_repeated()
         calls.arguments("}")
         if given.doubted - given.keys:
             key = sorted(given.doubted - given.keys)[0]
             calls.mark_rejected("malformed_syntax", f"the start marker of the argument {named(key)}")
         return token
+
+    def _element(self, scan: Scan, calls: CallBuilder, given: Given) -> Reading[str]:
+        """Parse an argument whose key and value are elements, after its start tag. Return the token that follows it."""
+        here = scan.position
+        key, value = yield from read_element(scan, calls, self.tags, bool(self.value_newline))
+        key = _recorded_key(calls, key, False, "other_notation")
+        repeated = calls.member(key, given.keys, here)
+        ended = yield from value.reading(calls.types(key), (yield from scan.need(self._value_expected)))
+        if ended != self.value_closer.strip():
+            raise Malformed(expected=end_marker(self.value_closer), at=scan.position - len(ended))
+        if repeated:
+            calls.end_repeated()
+        yield from scan.skip_spaces()
+        return (yield from scan.expect(*self.tags.following, *self._element_openers))
+
+    @cached_property
+    def _element_openers(self) -> tuple[str, ...]:
+        opener = element_opener(self.tags)
+        return (opener,) if opener else ()
 
     def _object(self, scan: Scan, calls: CallBuilder, name: str, started: bool) -> Reading[str]:
         """Parse an object in place of the arguments, and the end of the call. Its first key must not be undeclared."""
@@ -307,6 +377,10 @@ class Tagged(Frame):
         if closed == quote:
             rest, closed = yield from scan.within(literals(self.name_closer, *_NO_HEADER), closer=self.name_closer)
             header += rest
+            while closed == self.name_closer and header.count(quote) % 2 == 0 and calls.is_known(name):
+                rest, closed = yield from scan.within(literals(self.name_closer, *_NO_HEADER), closer=self.name_closer)
+                header += self.name_closer + rest
+                calls.record_tolerance("damaged_attribute")
         if closed != self.name_closer:
             raise Malformed(expected=f"{shown(self.name_closer)} after the name", at=scan.position - len(closed))
         fault = self.name_header.tolerance(header.strip()) if quote else ""
@@ -333,26 +407,21 @@ class Tagged(Frame):
             raise Malformed(expected=end_marker(self.value_closer), at=stopped)
         calls.abandon_as_content()
 
-    def _key(self, scan: Scan, none: str) -> Reading[tuple[str, Types, str]]:
-        """Read a key up to where its value starts. Return it, the types in its tag, and what is wrong with the tag.
-
-        A plain key of an undeclared tool must not contain a space (`none`): that is prose.
-        """
-        none = "" if self.key_header.quote else none
-        wanted = literals(*filter(None, (self.key_closer, *self.tags.ends, none)))
-        header, closed = yield from scan.within(wanted, closer=self.key_closer)
-        if closed != self.key_closer or "<" in header:
-            key = header.partition("<")[0]
-            scan.rewind(scan.position - len(closed) - len(header) + len(key))
-            raise Malformed(expected=f"{shown(self.key_closer)} after the key {named(key)}")
-        key, stated = self.key_header.read(header.strip())
-        if self.type_tag and (yield from follows(scan, self.type_tag[0])):
-            word, _ = yield from scan.within(literals(self.type_tag[1]))
-            stated = {"string": STRING, "any": None}.get(word.strip(), NOT_STRING)
-        if self.tags.value_opener:
-            yield from scan.skip_spaces()
-            yield from scan.expect(self.tags.value_opener)
-        return key, stated, self.key_header.tolerance(header.strip())
+    def _value_in_tag(self, scan: Scan, calls: CallBuilder, key: str, text: str) -> Reading[str]:
+        """Add the value in an attribute of a tag that ends like an empty element. Return the token that follows it; ""
+        if the value follows the tag, whose text this is."""
+        value = self.key_header.value(text)
+        if value is None:
+            return ""
+        if not text.endswith("/") or calls.declares(key) is not True:
+            if (yield from follows(scan, self.value_closer.lstrip())):
+                raise Malformed(expected="a value")  # the attribute may have it
+            return ""
+        token = yield from follows(scan, *self.tags.following)
+        if not token:
+            raise Malformed(expected=one_of(self.tags.following))
+        calls.arguments(typed(value, calls.types(key), calls.record_tolerance) or quoted(value))
+        return token
 
     @cached_property
     def _value_expected(self) -> str:
@@ -391,9 +460,18 @@ class Tagged(Frame):
             yield from scan.skip_spaces()
             if self.cdata:
                 yield from scan.literal(literals(self.cdata[1]))
-            yield from scan.expect(self.value_closer.lstrip())
         except Malformed as wrong:
             raise Malformed("invalid_arguments", wrong.expected, wrong.at) from None
+        closers = tuple(closer.lstrip() for closer in (self.value_closer, *self.other_value_closers))
+        try:
+            token = yield from scan.expect(*closers, *self.tags.following)
+        except Malformed:
+            raise Malformed("invalid_arguments", shown(closers[0])) from None
+        if token not in closers:
+            calls.record_tolerance("missing_value_closer")  # its syntax shows where the value ends
+            return token
+        if token != closers[0]:
+            calls.record_tolerance("repaired_markers")
         yield from scan.skip_spaces()
         return (yield from scan.expect(*self.tags.following))
 
@@ -403,8 +481,8 @@ def opens_json(types: Types, first: str) -> bool:
     return types is not None and not types & STRING and first in "{[" and bool(types & {"object", "array"})
 
 
-def _recorded_key(calls: CallBuilder, key: str, doubled: bool, fault: str, given: Given) -> str:
-    """Record a key as given, with its tolerances. Return it without quotes that do not belong to it."""
+def _recorded_key(calls: CallBuilder, key: str, doubled: bool, fault: str) -> str:
+    """Record the tolerances of a key. Return it without quotes that do not belong to it."""
     if calls.declares(key) is not True and (unquoted := _QUOTED_KEY.fullmatch(key)):
         key = unquoted[1]
         calls.record_tolerance("quoted_key")
@@ -412,9 +490,6 @@ def _recorded_key(calls: CallBuilder, key: str, doubled: bool, fault: str, given
         calls.record_tolerance("repeated_opener")
     if fault:
         calls.record_tolerance(fault)
-    if key in given.keys:
-        calls.record_tolerance("duplicate_key")
-    given.keys.add(key)
     return key
 
 

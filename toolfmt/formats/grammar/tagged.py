@@ -12,7 +12,7 @@ from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, memb
 from toolfmt.formats.grammar.nodes import EMPTY, JsonValue, Node, Pattern, RawText, Text, either, maybe, row
 from toolfmt.formats.grammar.schemas import KINDS, Arguments, NotConstrained, Schema, Schemas, same
 from toolfmt.formats.grammar.string_patterns import in_class, string_pattern
-from toolfmt.formats.values.schema_types import Types, type_of, typed
+from toolfmt.formats.values.schema_types import Types, is_string, type_of, typed
 
 _SAMPLES = {
     "string": "s", "integer": 1, "number": 1.5, "boolean": True, "null": None, "array": [1], "object": {"a": 1},
@@ -80,7 +80,7 @@ class RawValues:
 
     def _is_read(self, value: Any, text: str) -> bool:
         if isinstance(value, str):
-            return typed(value, self.types) is None
+            return is_string(value, self.types)
         found = typed(text, self.types)
         return found is not None and same(json.loads(found), value)
 

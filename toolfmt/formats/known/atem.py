@@ -15,6 +15,7 @@ from toolfmt.formats.engines.channels import Channels
 from toolfmt.formats.engines.tag_attributes import QUOTED
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 FORMAT = ToolCallFormat(
     name="atem",
@@ -46,12 +47,13 @@ FORMAT = ToolCallFormat(
         "Write strings as they are, other values as JSON."
     ),
     source=("chat template of meta-models/Muse-Glimmer-30B", "vLLM's parser muse_glimmer, which ports the model's own"),
-    aliases=("muse", "muse_glimmer", "muse_spark", "muse-atem"),
+    aliases=("muse", "muse_glimmer", "muse_spark", "musespark1x", "muse-atem"),
     families=("Muse Glimmer", "Muse Spark"),
     model_types=("muse_glimmer", "muse_spark"),
     signatures=(r"<atem:",),
     runtime_parsers={
-        "vLLM": "muse_glimmer", "SGLang": "muse", "mlx-lm": "muse_spark", "mlx-swift-lm": "atem", "llama.cpp": "auto",
+        "vLLM": RuntimeParser("muse_glimmer", {"muse": (), "musespark1x": ()}),
+        "SGLang": "muse", "mlx-lm": "muse_spark", "mlx-swift-lm": "atem", "llama.cpp": "auto",
     },
     reasoning=tuple(("to=self<|message|>", closer) for closer in ("<|eom|>", "<|eot|>", "<|start|>assistant")),
     ignored_at_start=("<|message|>",),

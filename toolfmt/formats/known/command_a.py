@@ -47,7 +47,7 @@ FORMAT = ToolCallFormat(
         "command-a-reasoning-08-2025, command-a-plus-05-2026",
     ),
     aliases=("cohere_command3", "cohere_command4", "command_r7b", "command-a", "cohere2"),
-    families=("Command R7B", "Command A", "Command A Reasoning", "Command A Plus", "Cohere2 MoE"),
+    families=("Command R7B", "Command A", "Command A Reasoning", "Command A Plus", "Cohere2 MoE", "North Mini Code"),
     model_types=("cohere2", "cohere2_vision", "cohere2_moe"),
     signatures=(r"<\|START_ACTION\|>",),
     runtime_parsers={

@@ -10,7 +10,8 @@
 V4 writes this. V3.2 names the outer tag `function_calls`. V4.1 names it `calls` and puts a space before the name of
 every tag (`<｜DSML｜ calls>`, `<｜DSML｜ invoke name=…>`). All are parsed. With `string="true"` the raw text is the
 string, with `string="false"` it is JSON; the tool's schema takes precedence. Newlines around a value are part of it.
-Tags with doubled or ASCII bars, or without `｜DSML｜`, are parsed and listed as a tolerance.
+Tags with doubled or ASCII bars, without `｜DSML｜`, or with `r:` before their names are parsed and listed as a
+tolerance.
 """
 
 from dataclasses import replace
@@ -22,6 +23,9 @@ from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.values.value_writers import TextBesideType
+
+_NAMES = ("tool_calls", "function_calls")
+"""The names of the outer tag before V4.1."""
 
 
 def _dsml(space: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tagged:
@@ -53,14 +57,40 @@ def _dsml(space: str, frame: str, *others: str, mark: str = "｜DSML｜") -> Tag
     )
 
 
+def _prefixed(start: str, *outer: str) -> Elsewhere:
+    """Return the tags with a prefix `r:` before some names, which checkpoints of V4 write.
+
+    Args:
+        start: The marker in the start tags of calls and arguments.
+        outer: The markers in the outer start tag.
+    """
+    plain, prefixed = _dsml("", *_NAMES), _dsml("", *_NAMES, mark="｜DSML｜r:")
+    begins = _dsml("", *_NAMES, mark=start)
+    openers = [f"<{mark}{name}>" for mark in outer for name in _NAMES]
+    engine = replace(
+        plain,
+        opener=openers[0],
+        also=tuple(openers[1:]),
+        also_closers=(*plain.also_closers, *prefixed.closers),
+        unframed_openers=begins.unframed_openers,
+        name_opener=begins.name_opener,
+        key_opener=begins.key_opener,
+        other_value_closers=(prefixed.value_closer,),
+        other_call_closers=(prefixed.call_closer,),
+    )
+    return Elsewhere(engine, "repaired_markers")
+
+
 _MARKS = ("｜｜DSML｜｜", "|DSML|", "||DSML||", "‖DSML‖", "")
 _V32 = _dsml("", "function_calls")
 FORMAT = ToolCallFormat(
     name="deepseek_dsml",
     engine=Choice(
-        _dsml("", "tool_calls", "function_calls"),
+        _dsml("", *_NAMES),
         _dsml(" ", "calls"),
-        *(Elsewhere(_dsml("", "tool_calls", "function_calls", mark=mark), "repaired_markers") for mark in _MARKS),
+        _prefixed("｜DSML｜r:", "｜DSML｜r:", "｜DSML｜"),
+        _prefixed("｜DSML｜", "｜DSML｜r:"),
+        *(Elsewhere(_dsml("", *_NAMES, mark=mark), "repaired_markers") for mark in _MARKS),
     ),
     variants={
         "V3.2": _V32,

@@ -2,7 +2,7 @@
 
     <start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>
 
-Strings are verbatim, so a string with `<escape>` or the end marker cannot be written. Keys are sorted, as in the
+Strings are verbatim, so most strings with `<escape>` cannot be written. Keys are sorted, as in the
 template. Words without markers are parsed as strings if they are neither a number nor a literal.
 """
 

@@ -2,11 +2,12 @@
 
     <|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
 
-Strings are verbatim, so a string with `<|"|>` or the end marker cannot be written. Keys are sorted, as in the
+Strings are verbatim, so most strings with `<|"|>` cannot be written. Keys are sorted, as in the
 templates. Null is `null` in the newer templates and `None` in the first one. Words without markers are parsed as
 strings if they are neither a number nor a literal. Several calls follow each other; the model then stops at
-`<|tool_response>`. Parentheses, `=` and plain quotes, which checkpoints write, are tolerances. The same is true, for
-declared tools, of calls without `call` and of `call:NAME{…}` whose control tokens a runtime stripped.
+`<|tool_response>`. Parentheses, `=` and plain quotes, which checkpoints write, are tolerances. The same is true of
+`<|tool_call|>`, and, for declared tools, of calls without `call` or with `_call`, of a namespace before the name
+(`call:default_api:NAME{…}`), and of `call:NAME{…}` whose control tokens a runtime stripped.
 """
 
 from toolfmt.formats.engines.call_expression import CallExpression
@@ -19,7 +20,9 @@ _MARK = '<|"|>'
 _ENGINE = CallExpression(
     opener=_OPENER,
     closer=_CLOSER,
-    unframed_openers=("call:",),
+    damaged_openers=("<|tool_call|>",),
+    left=("<|tool_call|>",),
+    unframed_openers=("call:", "_call:"),
     lead="call:",
     brackets=("{", "}"),
     assign=":",

@@ -35,22 +35,31 @@ FORMAT = ToolCallFormat(
         "and its value between <arg_value> and </arg_value>, then </tool_call>. Write strings as they are, other "
         "values as JSON."
     ),
-    source=("chat templates of zai-org/GLM-4.5, GLM-4.6, GLM-4.7-Flash, GLM-5.2",),
-    aliases=("glm", "glm45", "glm46", "glm47", "glm5", "ling3", "poolside_v1", "spark25", "laguna"),
-    families=("GLM 4.5/4.6/4.7/5", "Ling 3", "Laguna", "Spark 2.5"),
-    model_types=(
-        "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm46v", "glm_moe_dsa", "glm5", "sarvam_moe", "bailing_moe_v3",
-        "laguna", "spark2_5",
+    source=(
+        "chat templates of zai-org/GLM-4.5, GLM-4.6, GLM-4.7-Flash, GLM-5.2",
+        "SGLang, srt/parser/glm53_chat_template.py, for GLM-5.3 and GLM-5.3-Flash",
     ),
-    signatures=(r"(?<!= ')<arg_key>(?!(?s:.{0,4000}?)</iquest_)",),
+    aliases=("glm", "glm45", "glm46", "glm47", "glm5", "ling3", "poolside_v1", "spark25", "laguna"),
+    families=("GLM 4.5/4.6/4.7/5/5.3", "Ling 3", "Laguna", "Spark 2.5"),
+    model_types=(
+        "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm46v", "glm_moe_dsa", "glm5", "glm5_next", "sarvam_moe",
+        "bailing_moe_v3", "laguna", "spark2_5",
+    ),
+    signatures=(r"(?<!= ')<arg_key>(?!(?s:.{0,4000}?)</iquest)",),
     runtime_parsers={
         "vLLM": RuntimeParser(
             "glm45", {"glm47": (), "ling3": ("bailing_moe_v3",), "poolside_v1": ("laguna",)}
         ),
         "SGLang": RuntimeParser(
             "glm45",
-            {"glm47": (), "ling3": ("bailing_moe_v3",), "poolside_v1": ("laguna",), "spark25": ("spark2_5",)},
+            {
+                "glm47": (),
+                "glm": (),
+                "ling3": ("bailing_moe_v3",),
+                "poolside_v1": ("laguna",),
+                "spark25": ("spark2_5",),
+            },
         ),
-        "mlx-lm": "glm47", "mlx-swift-lm": "glm4", "llama.cpp": "auto",
+        "mlx-lm": RuntimeParser("glm47", {"laguna": ("laguna",)}), "mlx-swift-lm": "glm4", "llama.cpp": "auto",
     },
 )  # fmt: skip

@@ -9,7 +9,8 @@
 
 Hy3-preview and Hy-MT2 write this. Hy3 adds `:opensource` to each of these tags (`<tool_calls:opensource>`,
 `<think:opensource>`); both are parsed, the plain ones are written. Values are raw: only the tool's schema distinguishes
-a string `3` from a number. Suffixes of other tokenizers are not supported.
+a string `3` from a number. Suffixes of other tokenizers are not supported. The templates know neither the end marker
+`<end_of_tool_call>` nor a JSON object in place of the arguments, which quantized models write; both are tolerances.
 """
 
 from toolfmt.formats.engines.alternatives import Choice
@@ -27,6 +28,7 @@ def _tags(suffix: str) -> Tagged:
         name_opener=f"<tool_call{suffix}>",
         name_closer=f"<tool_sep{suffix}>",
         call_closer=f"</tool_call{suffix}>",
+        other_call_closers=(f"<end_of_tool_call{suffix}>",),
         key_opener=f"<arg_key{suffix}>",
         key_closer=f"</arg_key{suffix}>",
         value_opener=f"<arg_value{suffix}>",

@@ -41,9 +41,13 @@ FORMAT = ToolCallFormat(
     source=(
         "chat templates of NousResearch/Hermes-2-Pro-Llama-3-8B (tool_use), Qwen/Qwen2.5-7B-Instruct, Qwen/Qwen3-0.6B",
         "NousResearch/Hermes-Function-Calling, README",
+        "ms-swift, agent template telechat3",
     ),
     aliases=("json_tools", "hermes", "qwen", "qwen25", "qwen3", "qwen3_json", "granite4"),
-    families=("Hermes 2/3", "Qwen 2.5", "Qwen 3", "QwQ", "Granite 4", "MiMo-VL", "Bielik", "Reka Edge"),
+    families=(
+        "Hermes 2/3", "Qwen 2.5", "Qwen 3", "QwQ", "Granite 4", "MiMo-VL", "Bielik", "Reka Edge", "Trinity Mini",
+        "TeleChat 3",
+    ),
     model_types=(
         "qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen3", "qwen3_moe", "qwen3_vl",
         "qwen3_vl_moe", "qwen3_omni_moe", "granitemoehybrid", "smollm3", "mimovl", "llada2_moe",
@@ -53,7 +57,8 @@ FORMAT = ToolCallFormat(
         r"<tool_call>\{\{\s*tool_call\.name",
     ),
     runtime_parsers={
-        "vLLM": "hermes", "SGLang": RuntimeParser("qwen25", {"hermes": ()}),
+        "vLLM": RuntimeParser("hermes", {"qwen3_json": (), "granite4": ()}),
+        "SGLang": RuntimeParser("qwen25", {"hermes": (), "qwen": (), "trinity": ()}),
         "mlx-lm": "json_tools", "mlx-swift-lm": "json", "llama.cpp": "auto",
     },
 )  # fmt: skip

@@ -13,6 +13,7 @@ from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.formats.engines.call_expression import CallExpression
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.values.syntaxes import CODE_CALL
 from toolfmt.formats.values.value_writers import ReprValues
 
@@ -46,6 +47,11 @@ FORMAT = ToolCallFormat(
         r"""tool_call\.name \+ '", '\s*-?\}\}\s*\{\{-?\s*'"parameters": '""",
         r"""'\{"name": "' \+ tool_call\.function\.name \+ '", '\s*-?\}\}""",
     ),
-    runtime_parsers={"vLLM": "llama3_json", "SGLang": "llama3", "mlx-swift-lm": "llama3", "llama.cpp": "auto"},
+    runtime_parsers={
+        "vLLM": RuntimeParser("llama3_json", {"llama4_json": ()}),
+        "SGLang": "llama3",
+        "mlx-swift-lm": "llama3",
+        "llama.cpp": "auto",
+    },
     ignored_markers=("<|eot_id|>", "<|eom_id|>"),
 )

@@ -41,12 +41,12 @@ FORMAT = ToolCallFormat(
         "they are, other values as JSON."
     ),
     source=(
-        "chat templates of Qwen/Qwen3.5-0.8B, Qwen3.6-35B-A3B, Qwen3.8-2.4T-A95B",
+        "chat templates of Qwen/Qwen3.5-0.8B, Qwen3.6-35B-A3B, Qwen3.8-2.4T-A95B, internlm/Intern-S2-Preview-397B",
         "mlx-swift-lm, pull request 529 (JSON in the block)",
     ),
     aliases=("qwen35", "qwen3.5", "qwen3.6"),
-    families=("Qwen 3.5", "Qwen 3.6", "Qwen 3.8"),
-    model_types=("qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text"),
+    families=("Qwen 3.5", "Qwen 3.6", "Qwen 3.8", "Intern-S2"),
+    model_types=("qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text", "intern_s2_preview"),
     signatures=(r"(?s)Unexpected item type in content.*<function=(?!example)",),
     runtime_parsers={
         **dict.fromkeys(("vLLM", "SGLang", "mlx-lm"), RuntimeParser("qwen3_coder", remark=_TAGS_ONLY)),

@@ -41,11 +41,17 @@ FORMAT = ToolCallFormat(
     source=(
         "chat templates of Qwen/Qwen3-Coder-30B-A3B-Instruct, nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, MiMo",
         "0xSero/step-5-preview-spark, README: Step 5 in vLLM with the parser step3p5",
+        "vLLM's reasoning parser granite_thinking_parser: Granite 4.2 writes the calls of Nemotron 3",
+        "chat templates of IQuestLab/IQuest-Coder-V1-7B-Base, IQuest-Coder-V1-40B-Loop-Thinking",
     ),
     aliases=(
-        "xmlFunction", "qwen3_coder", "qwen3_xml", "mimo", "step3p5", "nemotron3", "nemotron_3", "nanbeige", "trinity",
+        "xmlFunction", "qwen3_coder", "qwen3_xml", "mimo", "step3p5", "step5", "nemotron3", "nemotron_3",
+        "nanbeige", "trinity",
     ),
-    families=("Qwen3-Coder", "Qwen3-Next Coder", "Nemotron 3", "Step 3.5/3.7/5", "Nanbeige", "MiMo"),
+    families=(
+        "Qwen3-Coder", "Qwen3-Next Coder", "Nemotron 3", "Step 3.5/3.7/5", "Nanbeige", "MiMo", "Granite 4.2",
+        "IQuest Coder V1",
+    ),
     model_types=(
         "qwen3_next", "nemotron_h", "mimo", "mimo_v2_flash", "step3p5", "step3p7", "step5", "step5_vl", "nanbeige",
     ),
@@ -53,7 +59,12 @@ FORMAT = ToolCallFormat(
     runtime_parsers={
         "vLLM": RuntimeParser(
             "qwen3_coder",
-            {"mimo": ("mimo_v2_flash",), "step3p5": ("step3p5", "step3p7"), "step5": ("step5", "step5_vl")},
+            {
+                "mimo": ("mimo_v2_flash",),
+                "step3p5": ("step3p5", "step3p7"),
+                "step5": ("step5", "step5_vl"),
+                "qwen3_xml": (),
+            },
         ),
         "SGLang": RuntimeParser(
             "qwen3_coder", {"mimo": ("mimo_v2_flash",), "step3p5": ("step3p5", "step3p7"), "nanbeige": ("nanbeige",)}

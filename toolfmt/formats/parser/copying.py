@@ -41,6 +41,8 @@ def copy_of(driver: Driver) -> Driver:
         twin.blocks.take_state(driver.blocks)
     if twin.calls.counts_length:
         twin.waiting = None
+    elif twin.waiting is not None and twin.waiting.calls is twin.calls:
+        twin.waiting = twin.calls.pending_span(twin.waiting.span)  # what is emitted depends on the state
     twin.continued, twin.fed = list(driver.continued), True
     twin.emit_first()
     return twin

@@ -51,10 +51,8 @@ def pass_over(pending: PendingSpan, text: str, found: re.Match[str] | None) -> l
         pending.seen(emitted)  # type: ignore[misc]  # text has it
         return [kind(emitted, start)]
     scan.kept.append(text)
-    if pending.fragments is not None:
-        pending.fragments.append(emitted)
-        return []
-    return [ToolCallArguments(calls.index, emitted)] if emitted and calls.emitting else []  # type: ignore[union-attr]  # it has them
+    pending.fragments.append(emitted)  # type: ignore[union-attr]  # arguments have them
+    return [ToolCallArguments(calls.index, emitted)] if emitted and pending.emits else []  # type: ignore[union-attr]  # it has them
 
 
 def pass_over_joined(pending: PendingSpan, text: str) -> list[Event] | None:

@@ -124,11 +124,8 @@ class Parser:
             pending.seen(text)  # type: ignore[misc]  # text has it
             return [kind(emitted, start)]
         scan.kept.append(text)
-        if pending.fragments is not None:
-            pending.fragments.append(emitted)
-            return []
-        calls = pending.calls
-        return [ToolCallArguments(calls.index, emitted)] if calls.emitting else []  # type: ignore[union-attr]  # it has them
+        pending.fragments.append(emitted)  # type: ignore[union-attr]  # arguments have them
+        return [ToolCallArguments(pending.calls.index, emitted)] if pending.emits else []  # type: ignore[union-attr]  # it has them
 
     def _read(self, text: str) -> list[Event]:
         """Resume the driver with a chunk."""

@@ -175,5 +175,6 @@ def _what_it_reads(syntax: Syntax) -> tuple[object, ...]:
     if isinstance(engine, JsonObject):
         parts = (engine.name_key, engine.arguments_key, engine.wrapper, engine.notation)
     elif isinstance(engine, Tagged):
-        parts = (engine.name_opener, engine.key_opener, engine.key_closer, engine.value_opener, engine.value_closer)
+        names, keys = (engine.name_opener, engine.name_closer), (engine.key_opener, engine.key_closer)
+        parts = (*names, *keys, engine.value_opener, engine.value_closer)
     return type(engine), syntax.opener, syntax.text, *parts

@@ -27,7 +27,7 @@ BLANK_LINES = ("\n\n", "\n\r\n")
 LONGEST_WORD = 256
 """Maximum number of characters of a name, of a tag, and of a key outside of JSON. None contains a line break."""
 
-_BACK = 64
+BACK = 64
 """Number of characters before a position that `Scan.before` returns."""
 
 
@@ -92,8 +92,6 @@ class OpenCall(Protocol):
     """The call that a span of arguments belongs to."""
 
     index: int
-    emitting: bool
-    """Whether its arguments are emitted, that is, it is not rejected."""
     strict: bool
 
 
@@ -110,7 +108,9 @@ class PendingSpan:
     calls: OpenCall | None = None
     """The call that the arguments belong to; None if they are buffered."""
     fragments: list[str] | None = None
-    """The buffer for arguments; None if they are emitted at once."""
+    """The buffer for arguments, or the arguments of the call that were emitted; None for other text."""
+    emits: bool = False
+    """Whether arguments are emitted at once."""
     outer: tuple[Scan, ...] = ()
     """In a lookahead, the scanners that the text also belongs to, the driver's first."""
     end: int = sys.maxsize
@@ -182,14 +182,14 @@ class Scan:
         if not self.kept:
             self._mark = position
 
-    def before(self, text: str, at: int) -> str:
-        """Return up to `_BACK` characters before an index of `text`, which may be all that a span was given."""
-        found = text[max(at - _BACK, 0) : at]
+    def before(self, text: str, at: int, most: int = BACK) -> str:
+        """Return up to `most` characters before an index of `text`, which may be all that a span was given."""
+        pieces = [text[max(at - most, 0) : at]]
         for piece in reversed(self.kept):
-            if len(found) >= _BACK:
+            if (most := most - len(pieces[-1])) <= 0:
                 break
-            found = piece[len(found) - _BACK :] + found
-        return found
+            pieces.append(piece[-most:])
+        return "".join(reversed(pieces))
 
     @property
     def mark(self) -> int | None:
@@ -421,7 +421,7 @@ class Scan:
         """Read a name, a key or a tag like `until`. `closer` is the literal that the format writes there.
 
         Raises `Malformed` if the text before the literal is longer than `most` or contains a line break, and
-        `Incomplete` if the output ends before it.
+        `Incomplete` if the output ends before it or inside `closer`.
         """
         while True:
             found = wanted.search(self.text, self.at, self.closed)
@@ -430,7 +430,8 @@ class Scan:
                 line = self.text[self.at : self.at + most].partition("\n")[0]
                 expected = one_of((closer,) if closer else sorted(wanted.literals))
                 raise Malformed(expected=expected, at=self.position + len(line))
-            if found is not None and found[1]:
+            cut = self.closed and len(self.text) - end < len(closer) and closer.startswith(self.text[end:])
+            if found is not None and found[1] and not cut:
                 begin, self.at = self.at, end + len(found[1])
                 return self.text[begin:end], found[1]
             if self.closed:

@@ -7,12 +7,15 @@ continues to the end, or to where it is not certain yet. Spans of arguments retu
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
+from functools import cache
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Protocol
 
 from toolfmt.formats.scanner.literals import Literals, MayEnd, literals
-from toolfmt.formats.scanner.scanner import Malformed
+from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
+from toolfmt.formats.scanner.scanner import BACK, Malformed
 from toolfmt.messages.rejections import end_marker
 
 
@@ -23,11 +26,11 @@ class ToleranceRecorder(Protocol):
     def strict(self) -> bool:
         """Whether a tolerance rejects the call. What was valid before it must be emitted first."""
 
-    def record_tolerance(self, name: str) -> None:
-        """Note a tolerance."""
+    def record_tolerance(self, name: str, at: int | None = None) -> None:
+        """Note a tolerance, applied at this offset; None for the position of the scanner."""
 
-    def before(self, text: str, at: int) -> str:
-        """Return a few words before an index of the text that the span was given."""
+    def before(self, text: str, at: int, most: int = BACK) -> str:
+        """Return up to `most` characters before an index of the text that the span was given."""
 
 
 MISSING_CLOSER = "missing_value_closer"
@@ -94,18 +97,28 @@ def _may_end(text: str, at: int, closed: bool) -> bool | None:
     return after is not None
 
 
+_ASSIGNS = re.compile("[:=]")
+_BEGINS_CALL = re.compile(r"\s*[\w.:/$@+-]+\s*[{(][^)}]*")
+_MARK_AHEAD = 128
+
+
 class Marked(Raw):
     """The inside of a verbatim string up to the marker that also started it.
 
-    A marker after which no string may end starts another string: this one has lost its end. So has a string that runs
-    into a control token. `closing` ends a call; then the value has ended before it.
+    A marker after which no string may end starts another string: this one has lost its end. The string may contain
+    control tokens or the start of a call, and pairs of its marker after them: it ends at the first marker that is not
+    one of a pair and that the next key or the end of the call follows. If there is none near, the string has lost its
+    marker. `closing` ends a call; then the string has ended before it, unless it may contain another argument.
     """
 
-    __slots__ = ("_closing", "_mark", "_notes")
+    __slots__ = ("_closing", "_goes_on", "_mark", "_notes", "_opener")
 
-    def __init__(self, mark: str, closing: tuple[str, ...], control: tuple[str, ...], notes: ToleranceRecorder) -> None:
+    def __init__(
+        self, mark: str, closing: tuple[str, ...], control: tuple[str, ...], opener: str, notes: ToleranceRecorder
+    ) -> None:
         super().__init__(literals(mark, *closing, *control))
-        self._mark, self._closing, self._notes = mark, closing, notes
+        self._mark, self._closing, self._opener, self._notes = mark, closing, opener, notes
+        self._goes_on = _after_marked(control)
 
     def read(self, text: str, at: int, closed: bool) -> tuple[str, int, bool]:
         said, end, ended = super().read(text, at, closed)
@@ -118,15 +131,52 @@ class Marked(Raw):
                 return said, begin, False
             if may_end:
                 return said, end, True
+        in_string = self.found != self._mark or self._in_quoted_call(text, begin)
+        own = self._own_end(text, begin, closed) if in_string else 0
+        if own is None:
+            return said, begin, False
+        if own:
+            return said + escaped(text[begin : own - len(self._mark)]), own, True
         if said:
             return said, begin, False  # emit what is valid before the error
-        tail = self._notes.before(text, begin).rpartition(self._mark)[2][-len(self._mark) :]
-        if self.found not in self._closing or any(sign in tail for sign in self._mark if not sign.isalnum()):
-            # It is a control token, or part of a mark precedes it, so the end of the value is not clear.
+        value = self._notes.before(text, begin, sys.maxsize).rpartition(self._mark)[2]
+        partial = any(sign in value[-len(self._mark) :] for sign in self._mark if not sign.isalnum())
+        if self.found not in self._closing or partial or _ASSIGNS.search(value):
+            # It is a control token, or part of a mark precedes it, or the text may contain the key of another argument.
             after = "',' or a closing bracket after " if self.found == self._mark else ""
             raise Malformed(expected=after + end_marker(self._mark))
         self._notes.record_tolerance(MISSING_CLOSER)
         return "", begin, True
+
+    def _in_quoted_call(self, text: str, at: int) -> bool:
+        """Whether a marker is in the arguments of a call that the string contains."""
+        before = self._notes.before(text, at, MAX_LOOKAHEAD).rpartition(self._mark)[2]
+        _, opener, call = before.rpartition(self._opener) if self._opener else ("", "", "")
+        return bool(opener and _BEGINS_CALL.fullmatch(call))
+
+    def _own_end(self, text: str, begin: int, closed: bool) -> int | None:
+        """Return the end of the marker that ends the string after a token at `begin`, which is in the string.
+
+        Return 0 if there is none near, and None if more text may show that.
+        """
+        at, paired = begin, False
+        while (at := text.find(self._mark, at, begin + MAX_LOOKAHEAD + len(self._mark))) >= 0:
+            at += len(self._mark)
+            if not paired and self._goes_on(text, at):
+                return at
+            if not paired and not closed and len(text) - at < _MARK_AHEAD:
+                return None
+            paired = not paired
+        return 0 if closed or len(text) - begin >= MAX_LOOKAHEAD + len(self._mark) else None
+
+
+@cache
+def _after_marked(control: tuple[str, ...]) -> Callable[[str, int], re.Match[str] | None]:
+    """Return a function that matches the next key, or the end of the call, after a marker."""
+    brackets = r"(?:[ \t\r\n]{0,16}[\])}]){0,8}"
+    key = r",[ \t\r\n]{0,16}[\w .$@/+-]{1,64}[:=]"
+    ends = "|".join(map(re.escape, control)) or r"\Z"
+    return re.compile(rf"{brackets}[ \t\r\n]{{0,16}}(?:{key}|{ends})").match
 
 
 class PlainMarked(Raw):

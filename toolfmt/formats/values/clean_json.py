@@ -26,11 +26,12 @@ _VALUE = re.compile(
 )
 _CLOSE = re.compile(_SPACE + r"([\]}])")
 _KEY = re.compile(_SPACE + rf'"([^"\\\x00-\x1f\ud800-\udfff]{{0,{LONGEST_KEY}}}+)"' + _SPACE + ":")
+_NEXT_KEY = re.compile(_SPACE + "," + _KEY.pattern)
 _COMMA = re.compile(_SPACE + "," + _SPACE + r"(?=[^\s\]}])")
 _STRING = re.compile(rf'{_PLAIN_CHARACTERS}*+(?>(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN_CHARACTERS}*+)*)')
 _PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _PARTIAL_TOKEN = re.compile(
-    _SPACE + rf'(?:,[ \t\r\n]*+|"{_PLAIN_CHARACTERS}{{0,{LONGEST_KEY}}}+(?:"[ \t\r\n]*+)?'
+    _SPACE + rf'(?:,[ \t\r\n]*+)?(?:"{_PLAIN_CHARACTERS}{{0,{LONGEST_KEY}}}+(?:"[ \t\r\n]*+)?'
     r"|[-+.0-9eEtrufalsn]{1,400}+)?\Z"
 )
 """A token that may become clean JSON with more text."""
@@ -90,25 +91,24 @@ class CleanJson:
                     clean = False
                     break
                 at, state = at + 1, AFTER
-            elif state == AFTER:
-                if not closers:
-                    state = DONE
-                    break
-                if (found := _COMMA.match(text, at)) is not None:
-                    at, state = found.end(), KEY if closers[-1] == "}" else VALUE
-                elif (found := _CLOSE.match(text, at)) is not None and found[1] == closers[-1]:
-                    at = found.end()
-                    closers.pop()
-                    keys.pop()
-                else:
-                    clean = _may_become_clean(text, at)
-                    break
-            elif after_opening and (found := _CLOSE.match(text, at)) is not None and found[1] == closers[-1]:
-                at, state = found.end(), AFTER
+            elif state == AFTER and not closers:
+                state = DONE
+                break
+            elif (
+                (after_opening or (state == AFTER and text[at : at + 1] != ","))
+                and (found := _CLOSE.match(text, at)) is not None
+                and found[1] == closers[-1]
+            ):
+                at, state, after_opening = found.end(), AFTER, False
                 closers.pop()
                 keys.pop()
-            elif state == KEY:
-                found = _KEY.match(text, at)
+            elif state == AFTER and closers[-1] == "]":
+                if (found := _COMMA.match(text, at)) is None:
+                    clean = _may_become_clean(text, at)
+                    break
+                at, state = found.end(), VALUE
+            elif state != VALUE:
+                found = (_KEY if state == KEY else _NEXT_KEY).match(text, at)
                 if found is None or found[1] in keys[-1]:
                     clean = found is None and _may_become_clean(text, at)
                     break

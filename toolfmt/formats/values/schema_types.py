@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from toolfmt.formats.scanner.scanner import Malformed
 from toolfmt.formats.values.syntaxes import LITERAL
-from toolfmt.formats.values.value_reader import whole_value
+from toolfmt.formats.values.value_reader import unique_value
 
 Types: TypeAlias = frozenset[str] | None
 """JSON Schema type names. None if the types are unknown."""
@@ -200,16 +200,17 @@ def typed(text: str, types: Types, note: Callable[[str], object] = lambda name: 
         note: Called with the name of every tolerance.
 
     Raises:
-        Malformed: The text contains an integer that Python's `json` module rejects. Or it is not a value of these
-            types, and only its start or only its end is that of a list or object.
+        Malformed: The text contains an integer that Python's `json` module rejects, or an object with two different
+            values for one key. Or it is not a value of these types, and only its start or only its end is that of a
+            list or object.
     """
     if types is None:
-        return _json_literal(text)
+        return _json_literal(text, note)
     if types == STRING:
         return None
 
     if "string" in types:
-        whole = None if _has_long_integers(text) else whole_value(text, LITERAL)
+        whole = None if _has_long_integers(text) else unique_value(text, LITERAL)
         if whole is None or not _allowed(whole[0], types - STRING):
             return None
         for name in whole[1]:
@@ -228,7 +229,15 @@ def raw_text(value: Any, types: Types) -> str:
     """Return a value as raw text between tags, of which `typed` with the same types is the inverse."""
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    return json.dumps(value, ensure_ascii=False) if types is None and typed(value, None) is not None else value
+    return json.dumps(value, ensure_ascii=False) if types is None and not is_string(value, None) else value
+
+
+def is_string(text: str, types: Types) -> bool:
+    """Return whether raw text with these types is a string."""
+    try:
+        return typed(text, types) is None
+    except Malformed:
+        return False
 
 
 def _parse_as(text: str, types: frozenset[str], note: Callable[[str], object] = lambda name: None) -> str | None:
@@ -243,7 +252,7 @@ def _parse_as(text: str, types: frozenset[str], note: Callable[[str], object] = 
         if text != text.lower():
             note("other_case")
         return text.lower()
-    whole = whole_value(text, LITERAL)
+    whole = unique_value(text, LITERAL)
     if whole is None:
         return None
     found, tolerances = whole
@@ -267,16 +276,26 @@ def _allowed(text: str, types: frozenset[str]) -> bool:
     return kind in types or (kind == "number" and "integer" in types and not set(text) & set(".eE"))
 
 
-def _json_literal(text: str) -> str | None:
+def _json_literal(text: str, note: Callable[[str], object]) -> str | None:
+    repeated = False
+
+    def members(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal repeated
+        repeated = repeated or len(dict(pairs)) < len(pairs)
+
     try:
-        json.loads(text, parse_constant=_not_json, parse_int=len, parse_float=len)
+        json.loads(text, parse_constant=_not_json, parse_int=len, parse_float=len, object_pairs_hook=members)
     except (ValueError, RecursionError):
         return None
     if text != text.strip():
         return None
     if _has_long_integers(text):
         raise Malformed("invalid_arguments", f"a number of at most {_MOST_DIGITS} digits")
-    return text
+    whole = unique_value(text, LITERAL) if repeated else None
+    if whole is None:
+        return text
+    note("duplicate_key")
+    return whole[0]
 
 
 def _not_json(name: str) -> NoReturn:

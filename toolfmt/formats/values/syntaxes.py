@@ -34,9 +34,9 @@ _JSON = {"true": "true", "false": "false", "null": "null"}
 Opening: TypeAlias = Callable[[ToleranceRecorder], Span]
 
 
-def marked_string(mark: str, closing: tuple[str, ...] = (), control: tuple[str, ...] = ()) -> Opening:
-    """Return strings that are verbatim up to a marker, and never contain the end of a call or a control token."""
-    return partial(Marked, mark, closing, control)
+def marked_string(mark: str, closing: tuple[str, ...] = (), control: tuple[str, ...] = (), opener: str = "") -> Opening:
+    """Return strings that are verbatim up to a marker. `Marked` describes the other parameters."""
+    return partial(Marked, mark, closing, control, opener)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +162,13 @@ class BetweenMarks:
         if not self.mark.strip() or self.mark in ("'", '"'):
             raise ValueError(f"mark: strings need a marker of their own, not {self.mark!r:.80}")
 
-    def within(self, *closing: str, control: tuple[str, ...] = ()) -> Notation:
-        """Return the syntax for calls with these end markers and control tokens, which no string contains."""
+    def within(self, *closing: str, control: tuple[str, ...] = (), opener: str = "") -> Notation:
+        """Return the syntax for calls with this start marker and these end markers and control tokens."""
         return Notation(
             strings={
-                self.mark: marked_string(self.mark, closing, control),
+                self.mark: marked_string(self.mark, closing, control, opener),
                 '"': JSON.strings['"'],
-                "'": marked_string("'", closing, control),
+                "'": marked_string("'", closing, control, opener),
             },
             words=JSON.words,
             generous={'"': "plain_quotes", "'": "single_quotes"},

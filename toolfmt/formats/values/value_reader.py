@@ -12,7 +12,7 @@ import re
 from typing import Protocol
 
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
-from toolfmt.formats.scanner.scanner import Incomplete, Malformed, PendingSpan, Reading, Scan, Span
+from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.scanner.spans import (
     JsonString,
     ToleranceRecorder,
@@ -20,7 +20,9 @@ from toolfmt.formats.scanner.spans import (
     quoted,
 )
 from toolfmt.formats.values.clean_json import DEEPEST, DONE, KEY, LONGEST_KEY, STRING, VALUE, CleanJson
+from toolfmt.formats.values.repeated_keys import compare_repeated, one_more_repeated
 from toolfmt.formats.values.syntaxes import CODE_NUMBER, DIGIT_SEPARATOR, JSON, NUMBER, Notation
+from toolfmt.messages.events import RejectionReason
 
 _LEADING_ZEROS = re.compile(r"[+-]?0[0-9]+")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -42,6 +44,11 @@ class Sink(ToleranceRecorder, Protocol):
     def arguments(self, fragment: str) -> None: ...
     def stream(self, body: Span) -> Reading[None]: ...
     def pending_span(self, body: Span) -> PendingSpan | None: ...
+    def so_far(self) -> str | None: ...
+    def count_repeated(self) -> None: ...
+    def mark_rejected(
+        self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = ""
+    ) -> None: ...
 
 
 class Buffered:
@@ -53,6 +60,9 @@ class Buffered:
         self.fragments: list[str] = []
         self.tolerated: list[str] = []
         """The tolerances, if there is no other sink for them."""
+        self.rejected: Malformed | None = None
+        """Why the value is rejected, if there is no other sink for that."""
+        self._repeated = 0
         self._scan = scan
         self._sink = sink
 
@@ -63,14 +73,31 @@ class Buffered:
     def strict(self) -> bool:
         return self._sink is not None and self._sink.strict
 
-    def record_tolerance(self, name: str) -> None:
+    def record_tolerance(self, name: str, at: int | None = None) -> None:
         if self._sink is None:
             self.tolerated.append(name)
         else:
-            self._sink.record_tolerance(name)
+            self._sink.record_tolerance(name, at)
 
-    def before(self, text: str, at: int) -> str:
-        return self._scan.before(text, at)
+    def mark_rejected(
+        self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = ""
+    ) -> None:
+        if self._sink is not None:
+            self._sink.mark_rejected(reason, expected, at, problem=problem)
+        elif self.rejected is None:
+            self.rejected = Malformed(reason, expected)
+
+    def count_repeated(self) -> None:
+        if self._sink is None:
+            self._repeated = one_more_repeated(self._repeated)
+        else:
+            self._sink.count_repeated()
+
+    def so_far(self) -> str:
+        return self.text
+
+    def before(self, text: str, at: int, most: int = BACK) -> str:
+        return self._scan.before(text, at, most)
 
     def stream(self, body: Span) -> Reading[None]:
         if not (yield from self._scan.stream(body, self)):
@@ -135,7 +162,7 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
         if state == KEY:
             sink.arguments((yield from scan.spaces()))
             yield from scan.need("a key")
-            yield from _key(scan, sink, notation, stack[-1], inside[-1])
+            yield from _key(scan, sink, notation, inside[-1])
         elif state != VALUE:
             if state == STRING:
                 yield from sink.stream(JsonString(sink))
@@ -157,7 +184,8 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
                 raise Malformed("invalid_arguments", f"at most {DEEPEST} levels of lists and objects")
             sink.arguments((yield from scan.spaces()))
             if (yield from scan.need(_BEGINS[stack[-1]])) != stack[-1]:
-                yield from _key(scan, sink, notation, stack[-1], inside[-1])
+                if stack[-1] == "}":
+                    yield from _key(scan, sink, notation, inside[-1])
                 continue
             inside[-1].add(",")
         else:
@@ -167,7 +195,15 @@ def read_value(scan: Scan, sink: Sink, notation: Notation) -> Reading[None]:
 
 
 def whole_value(text: str, notation: Notation) -> tuple[str, list[str]] | None:
-    """Return a whole text as one value: its JSON text and the tolerances. None if the text is not one value."""
+    """Return a whole text as one value: its JSON text and the tolerances. None if the text is not one valid value."""
+    try:
+        return unique_value(text, notation)
+    except Malformed:
+        return None
+
+
+def unique_value(text: str, notation: Notation) -> tuple[str, list[str]] | None:
+    """As `whole_value`. Raises `Malformed` if a key has two different values."""
     scan = Scan(text, closed=True)
     sink = Buffered(scan)
     try:
@@ -175,7 +211,11 @@ def whole_value(text: str, notation: Notation) -> tuple[str, list[str]] | None:
             raise AssertionError("a closed scanner does not wait")
     except (Malformed, Incomplete):
         return None
-    return (sink.text, sink.tolerated) if scan.at == len(text) else None
+    if scan.at < len(text):
+        return None
+    if sink.rejected is not None:
+        raise sink.rejected
+    return sink.text, sink.tolerated
 
 
 def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str], inside: list[set[str]]) -> Reading[bool]:
@@ -190,8 +230,11 @@ def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str], ins
             if closer == ")":
                 inside[-1].add(",")
             if (yield from scan.need("a key" if closer == "}" else "a value")) != closer:
-                sink.arguments(f"{spaces},{after}")
-                yield from _key(scan, sink, notation, closer, inside[-1])
+                comma = f"{spaces},{after}"
+                if closer != "}":
+                    sink.arguments(comma)
+                elif not (yield from _key(scan, sink, notation, inside[-1], comma)):
+                    continue
                 return True
             if closer != ")":
                 sink.record_tolerance("trailing_comma")
@@ -204,16 +247,25 @@ def _separated(scan: Scan, sink: Sink, notation: Notation, stack: list[str], ins
     return False
 
 
-def _key(scan: Scan, sink: Sink, notation: Notation, closer: str, keys: set[str]) -> Reading[None]:
-    if closer == "}":
-        key = yield from read_key(scan, sink, notation)
-        if key in keys:
-            sink.record_tolerance("duplicate_key")
+def _key(scan: Scan, sink: Sink, notation: Notation, keys: set[str], comma: str = "") -> Reading[bool]:
+    """Parse a key and its colon, and emit them after `comma`. Return whether its value follows: a repeated key is
+    parsed with its value, and neither is emitted."""
+    here = scan.position
+    key = yield from read_key(scan, sink, notation)
+    if key not in keys:
         keys.add(key)
-        sink.arguments(quoted(key))
+        sink.arguments(comma + quoted(key))
         spaces = yield from scan.spaces()
         yield from scan.expect(":", key=key)
         sink.arguments(spaces + ":")
+        return True
+    yield from scan.skip_spaces()
+    yield from scan.expect(":", key=key)
+    sink.count_repeated()  # this also bounds the recursion
+    value = Buffered(scan, sink)
+    yield from read_value(scan, value, notation.inner or notation)
+    compare_repeated(sink, key, value.text, here)
+    return False
 
 
 def read_key(scan: Scan, sink: Sink, notation: Notation) -> Reading[str]:

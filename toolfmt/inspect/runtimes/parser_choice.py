@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
 from toolfmt.formats.engines.engine import Call
@@ -46,6 +47,7 @@ NEEDS: Mapping[tuple[str, str], str] = {
     (SGLANG, "deepseekv32"): "｜function_calls>",
     (SGLANG, "deepseekv4"): "｜tool_calls>",
     (SGLANG, "deepseekv41"): "｜ calls>",
+    (SGLANG, "glm"): _NEWLINE,
     (SGLANG, "glm45"): _NEWLINE,
     (SGLANG, "glm47"): _SAME_LINE,
     (SGLANG, "interns1"): r"<\|action_start\|> <\|plugin\|>",
@@ -54,11 +56,13 @@ NEEDS: Mapping[tuple[str, str], str] = {
     (SGLANG, "mistral"): r"\[TOOL_CALLS\](?: \[|[^\s\[{]+\[ARGS\])",
     (SGLANG, "nanbeige"): "<tool_call>",
     (SGLANG, "pythonic"): _LITERALS,
+    (SGLANG, "qwen"): r"<tool_call>\n",
     (SGLANG, "qwen25"): r"<tool_call>\n",
     (SGLANG, "qwen3_coder"): "<tool_call>",
     (SGLANG, "spark25"): _SAME_LINE,
     (SGLANG, "step3"): _STEP3,
     (SGLANG, "step3p5"): "<tool_call>",
+    (SGLANG, "trinity"): r"<tool_call>\n",
 }
 """What a call has to match to be read.
 
@@ -108,12 +112,13 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
     for name in dict.fromkeys((*made_for, *general)):
         if reads(runtime, name, shown):
             return ParserChoice(name)
-    lacking = " and ".join(general)
     for name in general:
         calls, how = MISREADS.get((runtime, name), ("", ""))
         if how and re.search(calls, shown):
             return ParserChoice(why_not=f"{name} misreads these calls: it {how}")
-    return ParserChoice(why_not=f"its parser{'s' if len(general) > 1 else ''} {lacking} cannot parse these calls")
+    return ParserChoice(
+        why_not=f"its parser{'s' if len(general) > 1 else ''} {listed(general)} cannot parse these calls"
+    )
 
 
 def chosen(facts: Facts, runtime: str) -> ParserChoice:

@@ -2,7 +2,8 @@
 
 From the released packages (vllm/tool_parsers and vllm/reasoning, sglang/srt/function_call and
 sglang/srt/parser/reasoning_parser.py; November 2026), for mlx-lm from its modules. These are not formats of toolfmt.
-With a name that is not listed, the server does not start.
+With a name that is not listed, the server does not start. llama.cpp and transformers register no names: llama.cpp takes
+the parser from the template, transformers from the checkpoint's `response_template`.
 """
 
 from __future__ import annotations
@@ -50,3 +51,10 @@ REASONING_PARSERS: Mapping[str, frozenset[str]] = {
         "response_template", "step3", "step3p5",
     )),
 }  # fmt: skip
+
+_RESPONSE_TEMPLATE = "reads the response_template of the checkpoint, whatever its format is"
+WITHOUT_FORMAT: Mapping[tuple[str, str], str] = {
+    (VLLM, "hf"): _RESPONSE_TEMPLATE,
+    (SGLANG, "response_template"): _RESPONSE_TEMPLATE,
+}
+"""The tool parsers of `TOOL_PARSERS` that no format names, with the reason. Every other one is in a format's record."""
