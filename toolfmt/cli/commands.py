@@ -35,12 +35,28 @@ if TYPE_CHECKING:
     from toolfmt.cli.recorded_outputs import Recorded
     from toolfmt.cli.request import RequestInput
     from toolfmt.formats import Parser, ToolCallFormat
+    from toolfmt.formats.tolerances import Tolerate
 
 
 def _key(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value == "":
         raise click.BadParameter("a key is not empty; name the key, or leave the option out", ctx, param)
     return value
+
+
+def _tolerances(ctx: click.Context, param: click.Parameter, value: str | None) -> Tolerate:
+    if value in (None, "all"):
+        return "all"
+    if value == "none":
+        return "none"
+    from toolfmt.formats.tolerances import allowed_tolerances
+
+    names = [name.strip() for name in value.split(",")]
+    try:
+        allowed_tolerances(names, strict=False)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+    return names
 
 
 def _version(ctx: click.Context, param: click.Parameter, requested: bool) -> None:
@@ -279,7 +295,13 @@ def _request_input(messages_file: str | None, tools_file: str | None, request_fi
     help="Start of the response that the prompt contains (<think>). [default with --model: from its template]",
 )
 @click.option("--chunk", type=Count(), metavar="N", help="Feed the parser N characters at a time.")
-@click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated.")
+@click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated: --tolerate none.")
+@click.option(
+    "--tolerate",
+    callback=_tolerances,
+    metavar="NAMES",
+    help="all, none, or the tolerances that may be applied, separated by commas. [default: all]",
+)
 @click.option(
     "--output",
     type=click.Choice(["events", "message", "openai"]),
@@ -306,6 +328,7 @@ def parse(
     prefix: str | None,
     chunk: int | None,
     strict: bool,
+    tolerate: Tolerate,
     output: str | None,
     jsonl_file: str | None,
     text_key: str | None,
@@ -329,6 +352,9 @@ def parse(
     )
     if (format_name is None) == (directory is None):
         raise click.UsageError("give either --format or --model")
+    if strict and tolerate not in ("all", "none"):
+        raise click.UsageError("give either --strict or --tolerate")
+    tolerate = "none" if strict else tolerate
     if tools_file == "-" == (jsonl_file or file or "-"):
         raise click.UsageError("the output and --tools cannot both be standard input")
     from toolfmt.errors import BadTools
@@ -341,8 +367,8 @@ def parse(
         from toolfmt.cli.recorded_outputs import Recorded
 
         recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, complain)
-        return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
-    parser = _parser(format_name, directory, tools, prefix, strict)
+        return _parse_recorded(recorded, *_reading(format_name, directory, prefix), tolerate, processes or 1)
+    parser = _parser(format_name, directory, tools, prefix, tolerate)
     name = parser.format.name if directory is None else Path(directory).resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
     printer = printers[output or "events"](parser, name)
@@ -555,7 +581,7 @@ def report_bug(**given: Any) -> int:
     return Reporting(**given).status()
 
 
-def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
+def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, tolerate: Tolerate, processes: int) -> int:
     """Print one message per line for each recorded output. Invalid lines are reported and set the status to 2."""
     from toolfmt.cli.printing.progress import Progress
     from toolfmt.formats.parse import parse_each
@@ -563,7 +589,7 @@ def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, str
     watched = sys.stderr is not None and sys.stderr.isatty() and not is_terminal()
     with Progress("parsing", recorded.size(), watched) as progress:
         outputs = recorded.answers(progress.update)
-        for message in parse_each(outputs, format, prefix=prefix, strict=strict, processes=processes):
+        for message in parse_each(outputs, format, prefix=prefix, tolerate=tolerate, processes=processes):
             print_text(compact(message.to_dict()) + "\n")
     return 2 if recorded.skipped else 0
 
@@ -581,17 +607,19 @@ def _reading(format_name: str | None, directory: str | None, prefix: str | None)
     return model.parser().format, model.profile.prefill if prefix is None else prefix
 
 
-def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: str | None, strict: bool) -> Parser:
+def _parser(
+    format_name: str | None, directory: str | None, tools: Any, prefix: str | None, tolerate: Tolerate
+) -> Parser:
     if directory is not None:
         from toolfmt.model.model import load
 
         model = load(directory)
         name_models_below(directory, complain)
-        return model.parser(tools=tools, prefix=prefix, strict=strict)
+        return model.parser(tools=tools, prefix=prefix, tolerate=tolerate)
     from toolfmt.formats import Parser
     from toolfmt.formats.serialization.files import named_format
 
-    return Parser(named_format(format_name or ""), tools=tools, prefix=prefix or "", strict=strict)
+    return Parser(named_format(format_name or ""), tools=tools, prefix=prefix or "", tolerate=tolerate)
 
 
 main.add_command(dev)

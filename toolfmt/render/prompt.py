@@ -19,6 +19,7 @@ from toolfmt.errors import BadMessages, TemplateError, ToolfmtError, WorkerUnava
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING, result_heading
 from toolfmt.formats.registry import resolved
+from toolfmt.formats.tolerances import Tolerate
 from toolfmt.inspect.report.template_profile import Strategy, TemplateProfile, stored
 from toolfmt.messages.tools import canonical_tools, same_order
 from toolfmt.render.adapt.control_tokens import MARKERS_NEUTRALIZED, neutralized_request, restored
@@ -120,6 +121,7 @@ class Prompt:
         *,
         format: str | ToolCallFormat | None = None,
         strict: bool = False,
+        tolerate: Tolerate = "all",
         reasoning: Literal["events", "text"] = "events",
         stop: Sequence[str] = (),
     ) -> Parser:
@@ -130,6 +132,7 @@ class Prompt:
         Args:
             format: The format, for a model whose format is unknown.
             strict: As for `toolfmt.Parser`.
+            tolerate: As for `toolfmt.Parser`.
             reasoning: As for `toolfmt.Parser`.
             stop: Additional stop strings, for example a client's.
 
@@ -141,7 +144,8 @@ class Prompt:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
         known = resolved(chosen)
         ends = [*self.ending_answers(known), *stop]
-        return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=ends, reasoning=reasoning)
+        options: dict[str, Any] = {"strict": strict, "tolerate": tolerate, "reasoning": reasoning}
+        return Parser(known, tools=self.tools, prefix=self.prefill, stop=ends, **options)
 
     def ending_answers(self, format: str | ToolCallFormat | None = None) -> list[str]:
         """Return the strings at which the parser ends a response.

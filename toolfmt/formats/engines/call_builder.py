@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 from toolfmt.formats.engines.name_repair import NameRepair
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, PendingSpan, Reading, Scan, Span
-from toolfmt.formats.tolerances import EXPECTED, TOLERANCES
+from toolfmt.formats.tolerances import EXPECTED, problem_of
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import (
     Event,
@@ -77,6 +77,8 @@ class CallBuilder:
     """The start of the last call of the frame that can be parsed without those before it (see `begin_dependent`)."""
     _open = _announced = emitting = _complete = _continued = False
     _name = ""
+    _written = ""
+    """The name that the model wrote. It differs from `_name` if that is a repair which is not allowed."""
     name_at = -1
     """Where the name of the open call begins; an engine sets it before it reads the name."""
     key_at = -1
@@ -88,7 +90,7 @@ class CallBuilder:
         self,
         scan: Scan,
         schemas: Mapping[str, Mapping[str, Any]] | None,
-        strict: bool,
+        allowed: frozenset[str] | None,
         ends: Collection[str] = (),
     ) -> None:
         self._ends = ends
@@ -97,7 +99,8 @@ class CallBuilder:
         self.committed = False
         self._scan = scan
         self._schemas = schemas
-        self.strict = strict
+        self._allowed = allowed
+        """The tolerances that may be applied; None for all."""
         self.index = -1
         self._tolerated: dict[str, None] = {}
         self._fragments: list[str] = []
@@ -132,14 +135,15 @@ class CallBuilder:
         resolved = self.resolve_name(name)
         if self.addressed and self.resolve_name(self.addressed) != resolved:
             self.record_tolerance("other_recipient")
-        if resolved != name and not self.strict:
+        if resolved != name and self.tolerates("repaired_name"):
             self.record_tolerance("repaired_name")
             name = resolved
-        self._name = resolved
+        self._name, self._written = resolved, name
         if not name:
             self.mark_rejected("missing_tool_name", "the name of a tool", self._name_begins)
         elif self._schemas is not None and name not in self._schemas:
-            self.mark_rejected("undeclared_tool", "the name of a declared tool", self._name_begins)
+            repair = "" if resolved == name else "repaired_name"
+            self.mark_rejected("undeclared_tool", "the name of a declared tool", self._name_begins, problem=repair)
         elif self._refusal is None:
             self._announced = self.emitting = True
             self.events.append(ToolCallStart(self.index, name, id))
@@ -162,12 +166,21 @@ class CallBuilder:
         """Note that the call is complete. The end of its frame may still follow."""
         self._complete = True
 
+    @property
+    def tolerates_all(self) -> bool:
+        """Whether every tolerance may be applied."""
+        return self._allowed is None
+
+    def tolerates(self, name: str) -> bool:
+        """Whether a tolerance may be applied. If not, the call is rejected at its end."""
+        return self._allowed is None or name in self._allowed
+
     def record_tolerance(self, name: str) -> None:
-        """Note that a tolerance was applied. Strict parsing continues to the end of the call and rejects it."""
+        """Note that a tolerance was applied. If it is not allowed, parsing continues to the end of the call."""
         if self._scan.cut and name.startswith("missing_"):
             self.need_end()
-        if self.strict:
-            self.mark_rejected("malformed_syntax", EXPECTED.get(name, ""), problem=TOLERANCES.get(name, ""))
+        if not self.tolerates(name):
+            self.mark_rejected("malformed_syntax", EXPECTED.get(name, ""), problem=problem_of(name))
         self._tolerated[name] = None
 
     def need_end(self) -> None:
@@ -275,7 +288,7 @@ class CallBuilder:
 
     def dry_run(self, scan: Scan, until: Until = "end") -> DryRun:
         """Return calls of the same tools, for parsing a text of another scanner without reporting anything."""
-        return DryRun(scan, self._schemas, self.strict, until)
+        return DryRun(scan, self._schemas, self._allowed, until)
 
     def tolerate_each(self, name: str) -> None:
         """Apply a tolerance to every call of this frame; an empty name stops that."""
@@ -377,7 +390,7 @@ class CallBuilder:
 
     def copy(self, scan: Scan) -> CallBuilder:
         """Return calls of the same tools for another scanner."""
-        twin = CallBuilder(scan, self._schemas, self.strict, self._ends)
+        twin = CallBuilder(scan, self._schemas, self._allowed, self._ends)
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
         twin.index = self.index - self._open
         return twin
@@ -470,8 +483,9 @@ class CallBuilder:
         reason, at, expected, problem = refusal
         raw = self._scan.kept_between(*span)
         at = min(max(at, span[0]), span[1])
+        name = self._written if reason == "undeclared_tool" else self._name
         message = rejection_message(
-            reason, raw, at - span[0], expected, problem=problem, name=self._name, declared=self._schemas or ()
+            reason, raw, at - span[0], expected, problem=problem, name=name, declared=self._schemas or ()
         )
         return ToolCallRejected(self.index, reason, span, raw, at, expected, message)
 
@@ -488,9 +502,13 @@ class DryRun(CallBuilder):
     """The name of the first call."""
 
     def __init__(
-        self, scan: Scan, schemas: Mapping[str, Mapping[str, Any]] | None, strict: bool, until: Until = "end"
+        self,
+        scan: Scan,
+        schemas: Mapping[str, Mapping[str, Any]] | None,
+        allowed: frozenset[str] | None,
+        until: Until = "end",
     ) -> None:
-        super().__init__(scan, schemas, strict)
+        super().__init__(scan, schemas, allowed)
         self._until = until
 
     def commit(self) -> None:

@@ -59,17 +59,18 @@ class Driver:
         schemas: Mapping[str, Mapping[str, Any]] | None,
         *,
         prefix: str,
-        strict: bool,
+        allowed: frozenset[str] | None,
         verbatim: bool,
     ) -> None:
-        """`prefix` is the beginning of the output in the prompt; `verbatim` leaves reasoning in the content."""
+        """`prefix` is the beginning of the output in the prompt; `allowed` has the tolerances that may be applied (None
+        for all); `verbatim` leaves reasoning in the content."""
         self.format, self.markers, self.verbatim = format, format.markers, verbatim
         self.continued: list[Event] = []
         """Content and reasoning of the output that the prefix contains."""
         self.scan = Scan(offset=-len(prefix))
         sign = format.engine.named
         self.sought = scan_targets(self.markers, tuple(name + sign for name in schemas or ()) if sign else ())
-        self.calls = CallBuilder(self.scan, schemas, strict, self.markers.ends)
+        self.calls = CallBuilder(self.scan, schemas, allowed, self.markers.ends)
         self.events = self.calls.events
         self.parts: list[str] = []
         self.name_at_start = format.name_at_start != "never"

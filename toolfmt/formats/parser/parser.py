@@ -17,6 +17,7 @@ from toolfmt.formats.parser.fast_path import pass_over, pass_over_joined
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.scanner.literals import Literals, literals
+from toolfmt.formats.tolerances import Tolerate, allowed_tolerances
 from toolfmt.messages.events import Event, ToolCallArguments
 from toolfmt.messages.tools import tool_schemas
 
@@ -41,7 +42,9 @@ class Parser:
         format: A format or its name.
         tools: Tool definitions in any form of `toolfmt.messages.tools`. None accepts any name, an empty list none.
         prefix: The tail of the prompt, for an output that begins inside something, such as a reasoning block.
-        strict: Reject calls that need a tolerance.
+        strict: Reject calls that need a tolerance: the same as `tolerate="none"`.
+        tolerate: The tolerances that may be applied: `"all"`, `"none"` or a collection of names
+            (`toolfmt.formats.TOLERANCES`). A call that needs another one is rejected, with its name in `message`.
         stop: Strings at which the output ends, for runtimes that emit the text of the stop token.
         reasoning: `events` emits reasoning blocks as `Reasoning` events. `text` keeps them in the content, verbatim.
 
@@ -49,7 +52,7 @@ class Parser:
         UnknownFormat: There is no format of this name.
         BadTools: The tool definitions are not valid.
         TypeError: An option has the wrong type.
-        ValueError: An option has an unknown value.
+        ValueError: An option has an unknown value, or `strict` contradicts `tolerate`.
     """
 
     _finished = False
@@ -63,6 +66,7 @@ class Parser:
         tools: object = None,
         prefix: str = "",
         strict: bool = False,
+        tolerate: Tolerate = "all",
         stop: Iterable[str] | None = (),
         reasoning: Literal["events", "text"] = "events",
     ) -> None:
@@ -74,7 +78,8 @@ class Parser:
         schemas = None if tools is None else tool_schemas(tools)
         self._stop = _stop_strings(stop) if stop else None
         begun = self._output_prefix(prefix) if prefix else ""
-        self._driver = Driver(self.format, schemas, prefix=begun, strict=strict, verbatim=reasoning == "text")
+        allowed = None if tolerate == "all" and not strict else allowed_tolerances(tolerate, strict)
+        self._driver = Driver(self.format, schemas, prefix=begun, allowed=allowed, verbatim=reasoning == "text")
 
     def _output_prefix(self, prefix: str) -> str:
         """Return the beginning of the output that is in the prompt."""

@@ -94,7 +94,10 @@ class OpenCall(Protocol):
     index: int
     emitting: bool
     """Whether its arguments are emitted, that is, it is not rejected."""
-    strict: bool
+
+    @property
+    def tolerates_all(self) -> bool:
+        """Whether no tolerance rejects it."""
 
 
 @dataclass(slots=True)
