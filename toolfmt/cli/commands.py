@@ -8,7 +8,6 @@ pair) is written as an escape.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +15,13 @@ import click
 
 from toolfmt import __version__
 from toolfmt.cli.dev_commands import dev
-from toolfmt.cli.group import Commands, Count, Seconds, json_option, temperature, trusted_option
+from toolfmt.cli.group import Commands, Count, Seconds, Tolerances, json_option, temperature, trusted_option
 from toolfmt.cli.input import counted, name_models_below, naming, pieces, read_json, recut, shown
 from toolfmt.cli.output import (
     EventLines,
     OneMessage,
     OpenAIStream,
-    compact,
     complain,
-    is_terminal,
     print_json,
     print_text,
     terminal,
@@ -32,7 +29,6 @@ from toolfmt.cli.output import (
 from toolfmt.cli.output_targets import targets
 
 if TYPE_CHECKING:
-    from toolfmt.cli.recorded_outputs import Recorded
     from toolfmt.cli.request import RequestInput
     from toolfmt.formats import Parser, ToolCallFormat
     from toolfmt.formats.tolerances import Tolerate
@@ -42,21 +38,6 @@ def _key(ctx: click.Context, param: click.Parameter, value: str | None) -> str |
     if value == "":
         raise click.BadParameter("a key is not empty; name the key, or leave the option out", ctx, param)
     return value
-
-
-def _tolerances(ctx: click.Context, param: click.Parameter, value: str | None) -> Tolerate:
-    if value in (None, "all"):
-        return "all"
-    if value == "none":
-        return "none"
-    from toolfmt.formats.tolerances import allowed_tolerances
-
-    names = [name.strip() for name in value.split(",")]
-    try:
-        allowed_tolerances(names, strict=False)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-    return names
 
 
 def _version(ctx: click.Context, param: click.Parameter, requested: bool) -> None:
@@ -298,7 +279,8 @@ def _request_input(messages_file: str | None, tools_file: str | None, request_fi
 @click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated: --tolerate none.")
 @click.option(
     "--tolerate",
-    callback=_tolerances,
+    type=Tolerances(),
+    default="all",
     metavar="NAMES",
     help="all, none, or the tolerances that may be applied, separated by commas. [default: all]",
 )
@@ -364,10 +346,10 @@ def parse(
         with naming(tools_file, BadTools):
             tools = counted(read_json(tools_file), shown(tools_file), complain)
     if jsonl_file is not None:
-        from toolfmt.cli.recorded_outputs import Recorded
+        from toolfmt.cli.recorded_outputs import Recorded, print_messages
 
         recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, complain)
-        return _parse_recorded(recorded, *_reading(format_name, directory, prefix), tolerate, processes or 1)
+        return print_messages(recorded, *_reading(format_name, directory, prefix), tolerate, processes or 1)
     parser = _parser(format_name, directory, tools, prefix, tolerate)
     name = parser.format.name if directory is None else Path(directory).resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
@@ -579,19 +561,6 @@ def report_bug(**given: Any) -> int:
     from toolfmt.cli.report_bug_command import Reporting
 
     return Reporting(**given).status()
-
-
-def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, tolerate: Tolerate, processes: int) -> int:
-    """Print one message per line for each recorded output. Invalid lines are reported and set the status to 2."""
-    from toolfmt.cli.printing.progress import Progress
-    from toolfmt.formats.parse import parse_each
-
-    watched = sys.stderr is not None and sys.stderr.isatty() and not is_terminal()
-    with Progress("parsing", recorded.size(), watched) as progress:
-        outputs = recorded.answers(progress.update)
-        for message in parse_each(outputs, format, prefix=prefix, tolerate=tolerate, processes=processes):
-            print_text(compact(message.to_dict()) + "\n")
-    return 2 if recorded.skipped else 0
 
 
 def _reading(format_name: str | None, directory: str | None, prefix: str | None) -> tuple[ToolCallFormat, str]:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parser.argument_check import Validate
 from toolfmt.formats.parser.parser import Parser
 from toolfmt.formats.tolerances import Tolerate
 from toolfmt.messages.message import Message
@@ -36,6 +37,7 @@ def parse(
     prefix: str = "",
     strict: bool = False,
     tolerate: Tolerate = "all",
+    validate: Validate | None = None,
     taken_ids: Collection[str] = (),
 ) -> Message:
     """Return a model's output as a message. Never raises because of the text.
@@ -49,13 +51,14 @@ def parse(
         prefix: As for `Parser`.
         strict: As for `Parser`.
         tolerate: As for `Parser`.
+        validate: As for `Parser`.
         taken_ids: The call ids already used in the conversation (`toolfmt.taken_ids`).
 
     Raises:
         UnknownFormat: There is no format of this name.
         BadTools: The tool definitions are not valid.
     """
-    parser = Parser(format, tools=tools, prefix=prefix, strict=strict, tolerate=tolerate)
+    parser = Parser(format, tools=tools, prefix=prefix, strict=strict, tolerate=tolerate, validate=validate)
     events = [*parser.feed(text), *parser.finish()]
     return Message.from_events([*parser.continued, *events], taken_ids, parser.format.call_id)
 

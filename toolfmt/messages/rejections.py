@@ -21,13 +21,18 @@ _MAX_LITERALS = 4
 
 def shown(text: str, quote: str = "'", limit: int = _MAX_SHOWN) -> str:
     """Return text in quotes, with escapes for what is not printable, cut to `limit` characters with the escapes."""
+    return quote + printable(text, limit, special=("\\", quote)) + quote
+
+
+def printable(text: str, limit: int, *, special: Collection[str] = ()) -> str:
+    """Return text with escapes for what is not printable or `special`, cut to `limit` characters with the escapes."""
     plain = ""
     for c in text:
-        piece = ("\\" if c in ("\\", quote) else "") + c if c.isprintable() else ascii(c)[1:-1]
+        piece = ("\\" if c in special else "") + c if c.isprintable() else ascii(c)[1:-1]
         if len(plain) + len(piece) > limit:
-            return quote + plain + "…" + quote
+            return plain + "…"
         plain += piece
-    return quote + plain + quote
+    return plain
 
 
 def named(text: str) -> str:

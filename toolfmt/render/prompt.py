@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from toolfmt.errors import BadMessages, TemplateError, ToolfmtError, WorkerUnavailable
 from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.formats.parser.argument_check import Validate
 from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING, result_heading
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.tolerances import Tolerate
@@ -122,6 +123,7 @@ class Prompt:
         format: str | ToolCallFormat | None = None,
         strict: bool = False,
         tolerate: Tolerate = "all",
+        validate: Validate | None = None,
         reasoning: Literal["events", "text"] = "events",
         stop: Sequence[str] = (),
     ) -> Parser:
@@ -133,6 +135,7 @@ class Prompt:
             format: The format, for a model whose format is unknown.
             strict: As for `toolfmt.Parser`.
             tolerate: As for `toolfmt.Parser`.
+            validate: As for `toolfmt.Parser`.
             reasoning: As for `toolfmt.Parser`.
             stop: Additional stop strings, for example a client's.
 
@@ -144,7 +147,7 @@ class Prompt:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
         known = resolved(chosen)
         ends = [*self.ending_answers(known), *stop]
-        options: dict[str, Any] = {"strict": strict, "tolerate": tolerate, "reasoning": reasoning}
+        options: dict[str, Any] = {"strict": strict, "tolerate": tolerate, "validate": validate, "reasoning": reasoning}
         return Parser(known, tools=self.tools, prefix=self.prefill, stop=ends, **options)
 
     def ending_answers(self, format: str | ToolCallFormat | None = None) -> list[str]:

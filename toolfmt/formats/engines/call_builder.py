@@ -9,7 +9,7 @@ a frame's calls cover its text without gaps.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from toolfmt.formats.engines.name_repair import NameRepair
@@ -34,6 +34,13 @@ content: it is prose, or a file that the user should see and not lose."""
 
 class Undeclared(Exception):
     """What looked like a call of an undeclared tool is too long for one."""
+
+
+@dataclass(slots=True)
+class UncheckedEnd(ToolCallEnd):
+    """A call is complete, but the caller's check of its arguments is outstanding. A parser never emits this event."""
+
+    raw: str = ""
 
 
 Until = Literal["end", "call", "name"]
@@ -62,6 +69,8 @@ class CallBuilder:
     # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
     _tolerance_of_each = ""
     """A tolerance that every call of the frame has; empty if there is none."""
+    checked = False
+    """Whether the caller checks arguments: a call then ends with an `UncheckedEnd`, and the driver sees each chunk."""
     _frame = 0
     _inside: int | None = None
     _opener = ""
@@ -101,6 +110,7 @@ class CallBuilder:
         self._schemas = schemas
         self._allowed = allowed
         """The tolerances that may be applied; None for all."""
+        self.tolerates_all = allowed is None
         self.index = -1
         self._tolerated: dict[str, None] = {}
         self._fragments: list[str] = []
@@ -166,11 +176,6 @@ class CallBuilder:
         """Note that the call is complete. The end of its frame may still follow."""
         self._complete = True
 
-    @property
-    def tolerates_all(self) -> bool:
-        """Whether every tolerance may be applied."""
-        return self._allowed is None
-
     def tolerates(self, name: str) -> bool:
         """Whether a tolerance may be applied. If not, the call is rejected at its end."""
         return self._allowed is None or name in self._allowed
@@ -223,7 +228,7 @@ class CallBuilder:
 
     def pending_span(self, span: Span) -> PendingSpan | None:
         """Return the span for the fast path; None if the length of the text is counted."""
-        return None if self.counts_length else self._pending(span)
+        return None if self.counts_length or self.checked else self._pending(span)
 
     @property
     def has_emitted(self) -> bool:
@@ -391,6 +396,7 @@ class CallBuilder:
     def copy(self, scan: Scan) -> CallBuilder:
         """Return calls of the same tools for another scanner."""
         twin = CallBuilder(scan, self._schemas, self._allowed, self._ends)
+        twin.checked = self.checked
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
         twin.index = self.index - self._open
         return twin
@@ -475,7 +481,9 @@ class CallBuilder:
             return
         span = (max(self._begin, 0), max(position, 0))
         if self._refusal is None:
-            self.events.append(ToolCallEnd(self.index, span, tuple(self._tolerated)))
+            end = self.index, span, tuple(self._tolerated)
+            checked = self.checked
+            self.events.append(UncheckedEnd(*end, self._scan.kept_between(*span)) if checked else ToolCallEnd(*end))
         else:
             self.events.append(self._rejected(self._refusal, span))
 

@@ -94,10 +94,7 @@ class OpenCall(Protocol):
     index: int
     emitting: bool
     """Whether its arguments are emitted, that is, it is not rejected."""
-
-    @property
-    def tolerates_all(self) -> bool:
-        """Whether no tolerance rejects it."""
+    tolerates_all: bool
 
 
 @dataclass(slots=True)
