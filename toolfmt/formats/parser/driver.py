@@ -297,6 +297,8 @@ class Driver:
                 attempted = first and not isinstance(wrong, NoCall) and (yield from self.recovery.attempted(begin))
                 if not attempted:
                     return "nothing"
+            if scan.cut and self._may_continue(stopped):
+                return self._unfinished(wrong.expected)
             another = bool(opener) and (yield from self.recovery.resume(attempted))
             if scan.position > calls.begins:
                 calls.reject(wrong.reason, wrong.expected, stopped)
@@ -308,9 +310,25 @@ class Driver:
             scan.at = len(scan.text)
             if not calls.committed and not (opener and (scan.cut or scan.kept_between(begin, scan.position).strip())):
                 return "nothing"
-            calls.reject("incomplete_output", cut.expected, scan.position)
+            return self._unfinished(cut.expected)
         else:
             self.after_call = True
+        return "calls"
+
+    def _may_continue(self, stopped: int) -> bool:
+        """Whether more text might have continued a call that was malformed only because the output was cut.
+
+        The parser waited there for more text, so that the error is not certain. But a marker after it shows that the
+        model went on.
+        """
+        scan = self.scan
+        rest = scan.kept_between(stopped, scan.position) + scan.text[scan.at :]
+        return self.markers.resume_at.search(rest, 0, True) is None
+
+    def _unfinished(self, expected: str) -> Literal["calls"]:
+        """Reject the open call, in which the output ends."""
+        self.scan.at = len(self.scan.text)
+        self.calls.reject("incomplete_output", expected, self.scan.position)
         return "calls"
 
     # --- reasoning
