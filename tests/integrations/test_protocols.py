@@ -133,6 +133,9 @@ def test_no_cut_makes_a_call_that_was_not_written_whole(format: ToolCallFormat) 
         for place in depth.some(range(len(text) + 1), 7):
             emitted = [event for pushed in events(text[:place], format, cut=True, size=1000) for event in pushed]
             content = "".join(event.text for event in emitted if isinstance(event, Content))
+            rejected = [event for event in emitted if isinstance(event, ToolCallRejected)]
+            assert [event.reason for event in rejected] in ([], ["incomplete_output"]), text[:place]
+            assert not rejected or emitted[-1] is rejected[0], text[:place]
             for kind in SHAPES:
                 payloads = stream(kind, iter([emitted]), "length")
                 for answer in (READERS[kind][1](made(kind).whole(emitted, "length")), light(kind, payloads)):

@@ -433,7 +433,9 @@ class CallBuilder:
         self.committed = False
 
     def close(self) -> None:
-        """End the frame. A call that is not complete is rejected."""
+        """End the frame. A call that is not complete is rejected. If the output was cut, it extends to the end."""
+        if self._refusal is not None and self._refusal.reason == "incomplete_output":
+            self._scan.at = len(self._scan.text)  # at most the beginning of its end marker follows
         if self._open and not self._complete:
             self.mark_rejected("malformed_syntax", "the end of the call")
         self._finish(self._scan.position)
