@@ -37,9 +37,9 @@ def _tolerances() -> str:
     return (
         "# Tolerances\n\n"
         "A parser accepts a call that deviates from the format if only one interpretation is possible. Each deviation "
-        "has a name, listed in `tolerated` at the end of the call; `strict=True` or `tolerate=` rejects the call instead. A call "
-        "without deviations has none. The table lists the formats with a case in the corpus; others may have the "
-        "tolerance too.\n\n"
+        "has a name, listed in `tolerated` at the end of the call; `strict=True` rejects the call instead, and "
+        "`tolerate=` selects names. A call without deviations has none. The table lists the formats with a case in the "
+        "corpus; others may have the tolerance too.\n\n"
     ) + table(("name", "deviation", "formats"), rows)
 
 
