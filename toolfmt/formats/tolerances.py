@@ -1,9 +1,14 @@
-"""Names of the tolerances that `ToolCallEnd.tolerated` lists, with their meaning. Strict parsing rejects the calls."""
+"""Names of the tolerances that `ToolCallEnd.tolerated` lists, with their meaning, and which of them a caller allows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+Tolerate: TypeAlias = Literal["all", "none"] | Collection[str]
+"""The tolerances that may be applied: all, none, or these names."""
 
 TOLERANCES: Mapping[str, str] = MappingProxyType(
     {
@@ -26,6 +31,7 @@ TOLERANCES: Mapping[str, str] = MappingProxyType(
         "residue": "trailing markers follow the call: a closing brace, an empty call block or a code fence",
         "repaired_markers": "the markers are a variant from another model or runtime",
         "other_notation": "the call is in the syntax of another format",
+        "foreign_format": "the call is in the syntax of another format, which is named after a colon",
         "other_blanks": "non-breaking spaces appear in place of regular spaces",
         "other_attributes": "a tag has attributes that are not part of the format",
         "damaged_attribute": "the name or key in a tag is malformed, but matches a declared one",
@@ -97,6 +103,7 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "residue": "nothing after the call",
         "repaired_markers": "the markers of the format",
         "other_notation": "the syntax of the format",
+        "foreign_format": "the syntax of the format",
         "other_blanks": "a regular space",
         "other_attributes": "a tag without other attributes",
         "damaged_attribute": "a well-formed name or key",
@@ -143,3 +150,48 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
     }
 )
 """For every tolerance, what strict parsing expects instead (`ToolCallRejected.expected`)."""
+
+
+def kind_of(name: str) -> str:
+    """Return the name in `TOLERANCES` of a tolerance that names another format after a colon, or the name itself."""
+    return name.partition(":")[0]
+
+
+def problem_of(name: str) -> str:
+    """Return what is wrong with a call that needs a tolerance, with the name of the tolerance."""
+    return f"{TOLERANCES.get(kind_of(name), 'the call needs a tolerance')} ({name})"
+
+
+def allowed_tolerances(tolerate: Tolerate, strict: bool) -> frozenset[str] | None:
+    """Return the names of the tolerances that may be applied; None for all.
+
+    Args:
+        tolerate: All, none, or a collection of names.
+        strict: The same as `"none"`.
+
+    Raises:
+        TypeError: It is not a collection of names.
+        ValueError: A name is unknown, or `strict` contradicts `tolerate`.
+    """
+    if isinstance(tolerate, str):
+        if tolerate not in ("all", "none"):
+            hint = f"; pass [{tolerate!r}]" if tolerate in TOLERANCES else ""
+            raise ValueError(f'tolerate must be "all", "none" or a collection of names, not {tolerate!r}{hint}')
+        names = frozenset(TOLERANCES if tolerate == "all" and not strict else ())
+    elif isinstance(tolerate, Collection):
+        names = frozenset(map(_known, tolerate))
+        if strict and names:
+            raise ValueError("strict=True allows no tolerance; leave out strict or tolerate")
+    else:
+        raise TypeError(f"tolerate must be a collection of names, not {type(tolerate).__name__}")
+    return None if names == TOLERANCES.keys() else names
+
+
+def _known(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"tolerate must contain names of tolerances, not {name!r}")
+    if name not in TOLERANCES:
+        near = difflib.get_close_matches(name.lower(), TOLERANCES, n=3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "toolfmt.formats.TOLERANCES has all names"
+        raise ValueError(f"there is no tolerance named {name!r}; {hint}")
+    return name

@@ -71,7 +71,8 @@ def shape(events: Iterable[Event]) -> None:
             _hold(bool(event.delta), "shape", "an empty piece of arguments")
         elif isinstance(event, ToolCallEnd):
             _hold(event.index == open_call, "shape", "the end of a call that is not open")
-            _hold(set(event.tolerated) <= set(TOLERANCES), "shape", "an unknown tolerance", f"{event.tolerated}")
+            kinds = {name.partition(":")[0] for name in event.tolerated}
+            _hold(kinds <= set(TOLERANCES), "shape", "an unknown tolerance", f"{event.tolerated}")
             open_call = None
         elif isinstance(event, ToolCallRejected):
             if open_call is None:

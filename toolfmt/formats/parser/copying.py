@@ -24,6 +24,7 @@ def copy_of(driver: Driver) -> Driver:
     twin.calls = calls.copy(twin.scan)
     twin.events = twin.calls.events
     twin.drafts = driver.drafts.copy(twin.scan, twin.calls)
+    twin.check = None
     again: list[Event] = []
     if scan.closed:  # nothing is parsed any more
         twin.reading, twin.waiting = iter(()), None
@@ -42,6 +43,7 @@ def copy_of(driver: Driver) -> Driver:
     elif twin.waiting is not None and twin.waiting.calls is twin.calls:
         twin.waiting = twin.calls.pending_span(twin.waiting.span)  # what is emitted depends on the state
     twin.continued, twin.fed = list(driver.continued), True
+    twin.check = driver.check and driver.check.copy()
     twin.emit_first()
     return twin
 
