@@ -16,6 +16,7 @@ from toolfmt.errors import CannotWrite
 from toolfmt.formats import TOLERANCES, Parser, ToolCallFormat, formats, write
 from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.prompting.tool_descriptions import prose as told_in_words
+from toolfmt.formats.tolerances import kind_of
 from toolfmt.testing.corpus import Case, cases
 
 _BUGS = Path(__file__).parents[1] / "benchmarks" / "peer_faults.jsonl"
@@ -176,7 +177,7 @@ def _tolerances(format: ToolCallFormat) -> str:
         "cases of the corpus, one for each tolerance; the format may have more."
     )
     parts = [
-        f'??? quote "{name}: {inline(TOLERANCES[name])}"\n\n{indented(_case(case))}\n'
+        f'??? quote "{name}: {inline(TOLERANCES[kind_of(name)])}"\n\n{indented(_case(case))}\n'
         for name, case in sorted(shown.items())
     ]
     names = "What the names mean: [tolerances](../tolerances.md)."

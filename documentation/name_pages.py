@@ -11,6 +11,7 @@ from pathlib import Path
 
 from documentation.markdown import inline, span, table
 from toolfmt.formats import TOLERANCES
+from toolfmt.formats.tolerances import kind_of
 from toolfmt.testing.corpus import cases
 
 _A_NAME = re.compile(r"[a-z]+(?:-[a-z]+)+")
@@ -29,7 +30,7 @@ def _tolerances() -> str:
     for case in cases():
         for call in case.calls:
             for name in call.tolerated or ():
-                met[name].add(case.format)
+                met[kind_of(name)].add(case.format)
     rows = [
         (f'<span id="{name}"></span>{span(name)}', inline(meaning), _formats(met[name]))
         for name, meaning in TOLERANCES.items()
@@ -37,9 +38,9 @@ def _tolerances() -> str:
     return (
         "# Tolerances\n\n"
         "A parser accepts a call that deviates from the format if only one interpretation is possible. Each deviation "
-        "has a name, listed in `tolerated` at the end of the call; `strict=True` rejects the call instead. A call "
-        "without deviations has none. The table lists the formats with a case in the corpus; others may have the "
-        "tolerance too.\n\n"
+        "has a name, listed in `tolerated` at the end of the call; `strict=True` rejects the call instead, and "
+        "`tolerate=` selects names. A call without deviations has none. The table lists the formats with a case in the "
+        "corpus; others may have the tolerance too.\n\n"
     ) + table(("name", "deviation", "formats"), rows)
 
 

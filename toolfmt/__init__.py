@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolfmt._util.version import __version__
 
 if TYPE_CHECKING:
-    from toolfmt.agent import ToolRegistry, run
+    from toolfmt.agent import ToolRegistry, run, validator
     from toolfmt.errors import (
         BadFormat,
         BadMessages,
@@ -103,6 +103,7 @@ _HOMES = {
     "register": "toolfmt.formats",
     "run": "toolfmt.agent",
     "taken_ids": "toolfmt.messages.message",
+    "validator": "toolfmt.agent",
     "write": "toolfmt.formats",
 }
 
@@ -156,6 +157,7 @@ __all__ = [
     "register",
     "run",
     "taken_ids",
+    "validator",
     "write",
 ]
 

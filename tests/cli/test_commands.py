@@ -420,7 +420,10 @@ def test_parse_takes_tools_prefix_strictness_and_a_model(tmp_path: Path) -> None
     assert json.loads(output("parse", "--format", "json", "--prefix", "<think>", input="Hm."))["type"] == "reasoning"
     trailing = CALL.replace("}}", ",}}")
     assert '"tolerated": ["' in output("parse", "--format", "json", input=trailing)
-    assert "malformed_syntax" in output("parse", "--format", "json", "--strict", input=trailing)
+    for rejects in (["--strict"], ["--tolerate", "none"], ["--tolerate", "raw_newline,single_quotes"]):
+        assert "malformed_syntax" in output("parse", "--format", "json", *rejects, input=trailing)
+    for allows in ("all", "raw_newline, trailing_comma"):
+        assert "tool_call_end" in output("parse", "--format", "json", "--tolerate", allows, input=trailing)
 
 
 def lines_of(records: list[Any]) -> str:
@@ -635,6 +638,9 @@ def test_bad_use_is_one_line() -> None:
     assert complaint("parse", "--text-key") == "Option '--text-key' requires an argument; see toolfmt parse --help"
     assert complaint("parse") == "give either --format or --model; see toolfmt parse --help"
     assert "give either --format or --model" in complaint("parse", "--format", "json", "--model", JSON_FRAMES)
+    both = complaint("parse", "--format", "json", "--strict", "--tolerate", "set")
+    assert both == "give either --strict or --tolerate; see toolfmt parse --help"
+    assert "did you mean 'trailing_comma'?" in complaint("parse", "--format", "json", "--tolerate", "set,trailing")
     assert complaint("render", "d") == "give --messages FILE, or --request FILE; see toolfmt render --help"
     for other in ("--messages", "--tools"):
         message = complaint("render", "d", "--request", "-", other, "-")

@@ -25,6 +25,7 @@ from toolfmt.formats import (
     read_back,
     write,
 )
+from toolfmt.formats.tolerances import kind_of
 from toolfmt.testing.corpus import CORPUS, TOPICS, cases
 
 EVERY = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
@@ -43,7 +44,7 @@ def test_names_and_aliases_differ() -> None:
 
 
 def test_the_corpus_meets_every_tolerance() -> None:
-    met = {name.partition(":")[0] for case in cases() for call in case.calls for name in call.tolerated or ()}
+    met = {kind_of(name) for case in cases() for call in case.calls for name in call.tolerated or ()}
     assert met == set(TOLERANCES), "name it in toolfmt/formats/tolerances.py, or add a case that has it"
 
 

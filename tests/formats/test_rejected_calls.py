@@ -260,8 +260,8 @@ def test_strict_parsing_names_the_leniency_that_it_does_not_apply(size: int) -> 
     assert (event.at, event.expected, event.message) == (
         text.index("}"),
         "no comma before the closing bracket",
-        "Call to get_weather rejected: a comma precedes a closing bracket; expected no comma before the closing "
-        "bracket (character 64 of the call).",
+        "Call to get_weather rejected: a comma precedes a closing bracket (trailing_comma); expected no comma before "
+        "the closing bracket (character 64 of the call).",
     )
 
 

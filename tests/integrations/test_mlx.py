@@ -506,10 +506,7 @@ def test_a_truncated_call_is_never_reported_as_whole(
             answered = ask(url, **options, stream=stream, max_tokens=cut)
             assert answered.finish_reason == "length"
             assert answered.read == CALLS[: len(answered.calls)]
-            # What is not a call is content, or is left out on request.
-            left = answered.content.removeprefix("\n\nI see.\n")
-            assert left in (TINY["hermes"].answer if url == address else "")
-            assert left or url == whole_calls or len(streamed.calls) == len(answered.calls)
+            assert answered.content in "\n\nI see.\n"  # nothing of the unfinished call
     assert open_ones > (2 if depth.all_cases else 0)
 
 

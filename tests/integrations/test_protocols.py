@@ -16,7 +16,7 @@ from openai.types.responses import ResponseUsage
 import toolfmt
 from toolfmt.formats import Parser, ToolCallFormat, formats
 from toolfmt.integrations.protocols import Chat, Messages, Ollama, Payload, Responses, StreamEncoder, Usage
-from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
+from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.message import Message
 
 SHAPES = list(READERS)
@@ -103,20 +103,52 @@ def test_every_format_reaches_every_client(format: ToolCallFormat, kind: type[St
     assert tried > 1
 
 
+CUT_CALLS: list[list[tuple[str, dict[str, Any]]]] = [
+    [("f", {"city": "Oslo", "days": 12}), ("g", {"text": "a {b}, 'c' <d>"}), ("g", {"city": "B"})],
+    [("f", {"o": {"a": [1, True, None]}, "days": 345}), ("f", {}), ("g", {"city": "B"})],
+    [("f", {"city": "A"}), ("g", {})],  # for formats that cannot write the others
+]
+
+
+def ends_of_calls(format: ToolCallFormat, calls: list[tuple[str, Any]]) -> Iterator[int]:
+    """Where each of the calls but the last is complete: a text with one call more is the same up to there."""
+    for count in range(1, len(calls)):
+        common = commonprefix([written(format, calls[:count]) or "", written(format, calls[: count + 1]) or ""])  # noqa: RUF071  # must be characters
+        yield len(common.rstrip("<[{,; \n").partition(CLOSED_BEFORE.get(format.name, "\0"))[0])
+
+
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
-def test_a_truncated_call_is_never_emitted(format: ToolCallFormat) -> None:
-    """With whole calls, no payload of any protocol contains a truncated call, wherever it was cut."""
-    one = written(format, CALLS["one"])
-    assert one is not None
-    assert has_call(stream(Chat, events(one, format), "length"))
-    # The call is complete where a second one would begin: the rest of the text closes a frame of several.
-    common = commonprefix([one, written(format, CALLS["two"]) or one])  # noqa: RUF071  # must be characters
-    end = len(common.rstrip("<[{,; \n").partition(CLOSED_BEFORE.get(format.name, "\0"))[0])
-    cuts = range(end) if depth.every else [*range(0, end, 7), *range(max(end - 7, 0), end)]
-    for place, kind in product(cuts, SHAPES):
-        emitted = [event for pushed in events(one[:place], format, cut=True, size=1000) for event in pushed]
-        assert not has_call(stream(kind, iter([emitted]), "length")), one[:place]
-        assert not has_call([made(kind).whole(emitted, "length")])
+def test_no_cut_makes_a_call_that_was_not_written_whole(format: ToolCallFormat) -> None:
+    """Cut at every character: each call of each protocol is one of those written, and was complete there.
+
+    Nothing of an unfinished call is content, and the response ends as cut.
+    """
+    tried = 0
+    for calls in CUT_CALLS:
+        text = written(format, calls[:-1])
+        if text is None or written(format, calls) is None:
+            continue
+        tried += 1
+        ends = list(ends_of_calls(format, calls))
+        for place in depth.some(range(len(text) + 1), 7):
+            emitted = [event for pushed in events(text[:place], format, cut=True, size=1000) for event in pushed]
+            content = "".join(event.text for event in emitted if isinstance(event, Content))
+            rejected = [event for event in emitted if isinstance(event, ToolCallRejected)]
+            assert [event.reason for event in rejected] in ([], ["incomplete_output"]), text[:place]
+            assert not rejected or emitted[-1] is rejected[0], text[:place]
+            for kind in SHAPES:
+                payloads = stream(kind, iter([emitted]), "length")
+                for answer in (READERS[kind][1](made(kind).whole(emitted, "length")), light(kind, payloads)):
+                    whole = sum(end <= place for end in ends)
+                    assert answer.calls == calls[: len(answer.calls)], text[:place]
+                    assert len(answer.calls) <= whole, text[:place]
+                    assert (answer.content, answer.ending) == (content, ENDINGS[kind]["cut"]), text[:place]
+    assert tried
+
+
+def light(kind: type[StreamEncoder], payloads: list[Payload]) -> Answer:
+    """The response that the payloads of a stream add up to."""
+    return READERS[kind][1](made(kind)._joined(payloads))
 
 
 def has_call(payloads: list[Payload]) -> bool:
@@ -165,6 +197,33 @@ def test_the_text_of_a_rejected_call_goes_where_the_caller_requests(kind: type[S
     calls = [("f", {"city": "Paris"})]
     assert ("Well." + wrong, calls) == ((answer := both(kind, before + wrong, "stop")).content, answer.calls)
     assert ("Well.", calls) == ((answer := both(kind, before + wrong, "stop", rejected="drop")).content, answer.calls)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("rejected", ["content", "drop", "error"])
+@pytest.mark.parametrize("reason", ["length", None])
+def test_nothing_of_an_unfinished_call_of_a_cut_response_is_shown(
+    kind: type[StreamEncoder], rejected: Any, reason: Any
+) -> None:
+    """Half of a call's markup helps nobody, and the finish reason says what happened. Text before it stays."""
+    calls = [("f", {"city": "Paris"})]
+    for text in (INCOMPLETE, "<tool_call>", INCOMPLETE.partition("arg")[0]):
+        answer = read(kind, stream(kind, events(f"Well.{CALL}{text}", cut=True), reason, rejected=rejected))
+        assert Answer("Well.", "", calls, ENDINGS[kind]["cut"]) == answer
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_malformed_call_of_a_cut_response_is_still_content(kind: type[StreamEncoder]) -> None:
+    answer = read(kind, stream(kind, events(f"{MALFORMED}Then {INCOMPLETE}", cut=True), "length"))
+    assert Answer(f"{MALFORMED}Then ", "", [], ENDINGS[kind]["cut"]) == answer
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_what_follows_an_unfinished_call_is_shown_after_it(kind: type[StreamEncoder]) -> None:
+    unfinished = ToolCallRejected(0, "incomplete_output", (0, 2), "<x")
+    batches: list[list[Event]] = [[Content("A"), unfinished], [Content("B", 2)]]
+    assert read(kind, stream(kind, iter(batches), "stop")).content == "A<xB"
+    assert read(kind, stream(kind, iter(batches), "length")).content == "AB"
 
 
 def error(payload: Payload) -> str | None:

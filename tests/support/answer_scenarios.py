@@ -89,7 +89,7 @@ SCENARIOS = {
         ),
         Scenario("long", call_text("save_note", LONG), calls=[("save_note", LONG)]),
         Scenario("truncated-in-text", "The weather in Os", "The weather in Os", reason="length"),
-        Scenario("truncated-in-a-value", "Hm.\n" + CUT, "Hm.\n" + CUT, reason="length"),
+        Scenario("truncated-in-a-value", "Hm.\n" + CUT, "Hm.\n", reason="length"),
         Scenario(
             "truncated-behind-a-call",
             WEATHER + "\nAnd in Berg",

@@ -14,7 +14,7 @@ from toolfmt.agent.loop import Outcome, run
 from toolfmt.agent.models import from_stream, from_text
 from toolfmt.agent.protocol import AskModel, ModelResponse
 from toolfmt.agent.registry import ToolRegistry
-from toolfmt.agent.validation import invalid_arguments, invalid_schema
+from toolfmt.agent.validation import invalid_arguments, invalid_schema, validator
 
 __all__ = [
     "AskModel",
@@ -29,4 +29,5 @@ __all__ = [
     "invalid_arguments",
     "invalid_schema",
     "run",
+    "validator",
 ]

@@ -15,7 +15,7 @@ from toolfmt.agent.call_shapes import parts_of_call, read_arguments
 from toolfmt.agent.protocol import AskModel, ModelResponse, was_cut
 from toolfmt.agent.results import sendable
 from toolfmt.errors import ToolfmtError
-from toolfmt.messages.arguments import READABLE, unreadable
+from toolfmt.messages.arguments import READABLE, unfit
 from toolfmt.messages.events import (
     Content,
     Event,
@@ -152,7 +152,7 @@ def _events_of(message: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]
 
 def _rejected(index: int, reason: RejectionReason, name: str, arguments: str) -> ToolCallRejected:
     if reason == "invalid_arguments":
-        message = unreadable(read_arguments(arguments)[1], name)
+        message = unfit(read_arguments(arguments)[1], name)
     else:
         message = rejection_message(reason, name=name)
     return ToolCallRejected(index, reason, _NO_SPAN, sendable(arguments), 0, READABLE, message)

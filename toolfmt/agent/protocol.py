@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from toolfmt.messages.arguments import READABLE, read_object, unreadable, unreadable_rejected
+from toolfmt.messages.arguments import READABLE, read_object, unfit, unreadable_rejected
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import CALL_ID, Message, Rejected, ToolCall, stored_message, taken_ids
 
@@ -90,7 +90,7 @@ def heard(message: Message) -> Message:
 
 def _unreadable(index: int, call: ToolCall) -> Rejected:
     given = call.arguments
-    message = unreadable(read_object(given)[1], call.name)
+    message = unfit(read_object(given)[1], call.name)
     return Rejected(index, "invalid_arguments", (0, 0), given, call.name, given, 0, READABLE, message)
 
 

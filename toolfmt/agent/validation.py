@@ -17,7 +17,9 @@ from typing import Any
 
 from toolfmt._util.json_values import why_no_json
 from toolfmt.agent.bounded_validation import TooManySteps, bounded, steps
-from toolfmt.errors import ToolfmtError, json_fault
+from toolfmt.agent.closed_schemas import closed
+from toolfmt.errors import BadTools, ToolfmtError, json_fault
+from toolfmt.messages.tools import tool_schemas
 
 _INSTALL = "pip install jsonschema"
 _WRONG_SCHEMA = "the tool's own schema cannot be used"
@@ -67,6 +69,44 @@ def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
         return f"{_WRONG_SCHEMA}: it refers to {_bounded(str(error.ref))}, which it does not hold"
     except Exception as error:  # noqa: BLE001  a number beyond Python's floats, a pattern that `re` cannot compile, …
         return f"they cannot be judged by their schema: {_bounded(f'{type(error).__name__}: {error}')}"
+
+
+class ArgumentValidator:
+    """Checks arguments against the schemas of tools. It can be pickled."""
+
+    def __init__(self, schemas: Mapping[str, Mapping[str, Any]]) -> None:
+        self._schemas = schemas
+
+    def __call__(self, name: str, arguments: dict[str, Any]) -> str | None:
+        """Return why the arguments do not match the schema of the tool; None if they do.
+
+        Args:
+            name: The name of the tool.
+            arguments: The arguments as parsed JSON.
+        """
+        if name not in self._schemas:
+            return "no schema is known for this tool"
+        return invalid_arguments(arguments, self._schemas[name]) or None
+
+
+def validator(tools: object) -> ArgumentValidator:
+    """Return a check of arguments for `toolfmt.Parser(validate=…)`.
+
+    As in a `ToolRegistry`, arguments that the schema does not name are invalid unless it allows them. A call of a tool
+    without a definition is invalid.
+
+    Args:
+        tools: Tool definitions, as for `Parser`.
+
+    Raises:
+        BadTools: The tool definitions or a schema are not valid.
+        ToolfmtError: The extra `validate` is not installed.
+    """
+    schemas = {name: closed(schema) for name, schema in tool_schemas(tools).items()}
+    for name, schema in schemas.items():
+        if problem := invalid_schema(schema):
+            raise BadTools(f"{name}: its parameters are not a JSON Schema: {problem}")
+    return ArgumentValidator(schemas)
 
 
 def _found(validator: Any, arguments: object) -> list[Any]:

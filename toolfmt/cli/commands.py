@@ -8,7 +8,6 @@ pair) is written as an escape.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +15,13 @@ import click
 
 from toolfmt import __version__
 from toolfmt.cli.dev_commands import dev
-from toolfmt.cli.group import Commands, Count, Seconds, json_option, temperature, trusted_option
+from toolfmt.cli.group import Commands, Count, Seconds, Tolerances, json_option, temperature, trusted_option
 from toolfmt.cli.input import counted, name_models_below, naming, pieces, read_json, recut, shown
 from toolfmt.cli.output import (
     EventLines,
     OneMessage,
     OpenAIStream,
-    compact,
     complain,
-    is_terminal,
     print_json,
     print_text,
     terminal,
@@ -32,9 +29,9 @@ from toolfmt.cli.output import (
 from toolfmt.cli.output_targets import targets
 
 if TYPE_CHECKING:
-    from toolfmt.cli.recorded_outputs import Recorded
     from toolfmt.cli.request import RequestInput
     from toolfmt.formats import Parser, ToolCallFormat
+    from toolfmt.formats.tolerances import Tolerate
 
 
 def _key(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -279,7 +276,14 @@ def _request_input(messages_file: str | None, tools_file: str | None, request_fi
     help="Start of the response that the prompt contains (<think>). [default with --model: from its template]",
 )
 @click.option("--chunk", type=Count(), metavar="N", help="Feed the parser N characters at a time.")
-@click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated.")
+@click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated: --tolerate none.")
+@click.option(
+    "--tolerate",
+    type=Tolerances(),
+    default="all",
+    metavar="NAMES",
+    help="all, none, or the tolerances that may be applied, separated by commas. [default: all]",
+)
 @click.option(
     "--output",
     type=click.Choice(["events", "message", "openai"]),
@@ -306,6 +310,7 @@ def parse(
     prefix: str | None,
     chunk: int | None,
     strict: bool,
+    tolerate: Tolerate,
     output: str | None,
     jsonl_file: str | None,
     text_key: str | None,
@@ -329,6 +334,9 @@ def parse(
     )
     if (format_name is None) == (directory is None):
         raise click.UsageError("give either --format or --model")
+    if strict and tolerate not in ("all", "none"):
+        raise click.UsageError("give either --strict or --tolerate")
+    tolerate = "none" if strict else tolerate
     if tools_file == "-" == (jsonl_file or file or "-"):
         raise click.UsageError("the output and --tools cannot both be standard input")
     from toolfmt.errors import BadTools
@@ -338,11 +346,11 @@ def parse(
         with naming(tools_file, BadTools):
             tools = counted(read_json(tools_file), shown(tools_file), complain)
     if jsonl_file is not None:
-        from toolfmt.cli.recorded_outputs import Recorded
+        from toolfmt.cli.recorded_outputs import Recorded, print_messages
 
         recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, complain)
-        return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
-    parser = _parser(format_name, directory, tools, prefix, strict)
+        return print_messages(recorded, *_reading(format_name, directory, prefix), tolerate, processes or 1)
+    parser = _parser(format_name, directory, tools, prefix, tolerate)
     name = parser.format.name if directory is None else Path(directory).resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
     printer = printers[output or "events"](parser, name)
@@ -555,19 +563,6 @@ def report_bug(**given: Any) -> int:
     return Reporting(**given).status()
 
 
-def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
-    """Print one message per line for each recorded output. Invalid lines are reported and set the status to 2."""
-    from toolfmt.cli.printing.progress import Progress
-    from toolfmt.formats.parse import parse_each
-
-    watched = sys.stderr is not None and sys.stderr.isatty() and not is_terminal()
-    with Progress("parsing", recorded.size(), watched) as progress:
-        outputs = recorded.answers(progress.update)
-        for message in parse_each(outputs, format, prefix=prefix, strict=strict, processes=processes):
-            print_text(compact(message.to_dict()) + "\n")
-    return 2 if recorded.skipped else 0
-
-
 def _reading(format_name: str | None, directory: str | None, prefix: str | None) -> tuple[ToolCallFormat, str]:
     """Return the format of the outputs, and the prefix that their prompts contain."""
     if directory is None:
@@ -581,17 +576,19 @@ def _reading(format_name: str | None, directory: str | None, prefix: str | None)
     return model.parser().format, model.profile.prefill if prefix is None else prefix
 
 
-def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: str | None, strict: bool) -> Parser:
+def _parser(
+    format_name: str | None, directory: str | None, tools: Any, prefix: str | None, tolerate: Tolerate
+) -> Parser:
     if directory is not None:
         from toolfmt.model.model import load
 
         model = load(directory)
         name_models_below(directory, complain)
-        return model.parser(tools=tools, prefix=prefix, strict=strict)
+        return model.parser(tools=tools, prefix=prefix, tolerate=tolerate)
     from toolfmt.formats import Parser
     from toolfmt.formats.serialization.files import named_format
 
-    return Parser(named_format(format_name or ""), tools=tools, prefix=prefix or "", strict=strict)
+    return Parser(named_format(format_name or ""), tools=tools, prefix=prefix or "", tolerate=tolerate)
 
 
 main.add_command(dev)

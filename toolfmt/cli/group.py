@@ -14,13 +14,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from errno import EINVAL
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from toolfmt.cli.completion import complete
 from toolfmt.cli.output import check_printable, complain, printing_failed
 from toolfmt.errors import BrokenPlugIn, ToolfmtError
+
+if TYPE_CHECKING:
+    from toolfmt.formats.tolerances import Tolerate
 
 TRACEBACK = "TOOLFMT_TRACEBACK"
 """The environment variable that enables the traceback of an internal error."""
@@ -205,6 +208,25 @@ class Count(click.IntRange):
         if count < 1:
             self.fail(f"{str(value)[:20]!r} is not a whole number of at least 1", param, ctx)
         return count
+
+
+class Tolerances(click.ParamType):  # type: ignore[type-arg]  # generic only in later versions of click
+    """The value of `tolerate`: `all`, `none`, or names separated by commas."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Tolerate:
+        if value in ("all", "none"):
+            both: Tolerate = value
+            return both
+        from toolfmt.formats.tolerances import allowed_tolerances
+
+        names = [name.strip() for name in value.split(",")]
+        try:
+            allowed_tolerances(names, strict=False)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return names
 
 
 class Seconds(click.FloatRange):

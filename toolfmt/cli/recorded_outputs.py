@@ -9,14 +9,18 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from toolfmt._util.text_lists import listed_first
 from toolfmt.cli.input import counted, lines, naming, shown
+from toolfmt.cli.output import compact, is_terminal, print_text
 from toolfmt.errors import ToolfmtError, json_fault
-from toolfmt.formats.parse import ParseJob
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parse import ParseJob, parse_each
+from toolfmt.formats.tolerances import Tolerate
 
 _MOST_REPORTED = 20
 """Maximum number of lines without an output that are reported one by one."""
@@ -115,3 +119,15 @@ def _json_of(data: bytes) -> Any:
         raise ToolfmtError(f"not JSON ({error.msg}, column {error.colno})") from None
     except (ValueError, RecursionError) as error:
         raise ToolfmtError(f"JSON that cannot be read ({json_fault(error)})") from None
+
+
+def print_messages(recorded: Recorded, format: ToolCallFormat, prefix: str, tolerate: Tolerate, processes: int) -> int:
+    """Print one message per line for each output, and return the exit status: 2 if lines were skipped."""
+    from toolfmt.cli.printing.progress import Progress
+
+    watched = sys.stderr is not None and sys.stderr.isatty() and not is_terminal()
+    with Progress("parsing", recorded.size(), watched) as progress:
+        outputs = recorded.answers(progress.update)
+        for message in parse_each(outputs, format, prefix=prefix, tolerate=tolerate, processes=processes):
+            print_text(compact(message.to_dict()) + "\n")
+    return 2 if recorded.skipped else 0

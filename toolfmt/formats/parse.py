@@ -13,7 +13,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parser.argument_check import Validate
 from toolfmt.formats.parser.parser import Parser
+from toolfmt.formats.tolerances import Tolerate
 from toolfmt.messages.message import Message
 from toolfmt.messages.tools import counting_tools
 
@@ -34,6 +36,8 @@ def parse(
     tools: object = None,
     prefix: str = "",
     strict: bool = False,
+    tolerate: Tolerate = "all",
+    validate: Validate | None = None,
     taken_ids: Collection[str] = (),
 ) -> Message:
     """Return a model's output as a message. Never raises because of the text.
@@ -46,13 +50,15 @@ def parse(
         tools: As for `Parser`.
         prefix: As for `Parser`.
         strict: As for `Parser`.
+        tolerate: As for `Parser`.
+        validate: As for `Parser`.
         taken_ids: The call ids already used in the conversation (`toolfmt.taken_ids`).
 
     Raises:
         UnknownFormat: There is no format of this name.
         BadTools: The tool definitions are not valid.
     """
-    parser = Parser(format, tools=tools, prefix=prefix, strict=strict)
+    parser = Parser(format, tools=tools, prefix=prefix, strict=strict, tolerate=tolerate, validate=validate)
     events = [*parser.feed(text), *parser.finish()]
     return Message.from_events([*parser.continued, *events], taken_ids, parser.format.call_id)
 
@@ -64,6 +70,7 @@ def parse_many(
     tools: object = None,
     prefix: str = "",
     strict: bool = False,
+    tolerate: Tolerate = "all",
     processes: int = 1,
 ) -> list[Message]:
     """Return many outputs as messages, in the order of the texts. Each is what `parse` returns for it.
@@ -74,6 +81,7 @@ def parse_many(
         tools: As for `Parser`.
         prefix: As for `Parser`.
         strict: As for `Parser`.
+        tolerate: As for `Parser`.
         processes: The number of processes that parse in parallel. As usual, a program that starts processes must do so
             below `if __name__ == "__main__"`.
 
@@ -86,9 +94,12 @@ def parse_many(
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts must be a collection of strings, not one string; use parse(text, format) for one")
     given = counting_tools(tools)
-    known = Parser(format, tools=given).format  # invalid arguments raise before the first text is consumed
+    known = Parser(
+        format, tools=given, strict=strict, tolerate=tolerate
+    ).format  # invalid arguments raise before the first text is consumed
     jobs = ((_text(text, position), given) for position, text in enumerate(texts))
-    return list(parse_each(jobs, known, prefix=prefix, strict=strict, processes=processes))
+    tolerate = "none" if strict else tolerate
+    return list(parse_each(jobs, known, prefix=prefix, tolerate=tolerate, processes=processes))
 
 
 def _text(text: object, position: int) -> str:
@@ -98,7 +109,12 @@ def _text(text: object, position: int) -> str:
 
 
 def parse_each(
-    jobs: Iterable[ParseJob], format: ToolCallFormat, *, prefix: str = "", strict: bool = False, processes: int = 1
+    jobs: Iterable[ParseJob],
+    format: ToolCallFormat,
+    *,
+    prefix: str = "",
+    tolerate: Tolerate = "all",
+    processes: int = 1,
 ) -> Iterator[Message]:
     """Yield the messages of outputs lazily, in order.
 
@@ -108,7 +124,7 @@ def parse_each(
         jobs: The outputs, each with its tools.
         format: The format.
         prefix: As for `Parser`.
-        strict: As for `Parser`.
+        tolerate: As for `Parser`.
         processes: The number of processes, as for `parse_many`.
 
     Raises:
@@ -120,7 +136,7 @@ def parse_each(
         raise TypeError(f"processes must be an integer of at least 1, not {processes!r}")
     if processes < 1:
         raise ValueError(f"processes must be at least 1, not {processes}")
-    read = partial(_read, format=format, prefix=prefix, strict=strict)
+    read = partial(_read, format=format, prefix=prefix, tolerate=tolerate)
     if processes == 1:
         yield from (message for job in jobs for message in read([job]))
         return
@@ -137,5 +153,5 @@ def parse_each(
             yield from waiting.popleft().result()
 
 
-def _read(jobs: list[ParseJob], format: ToolCallFormat, prefix: str, strict: bool) -> list[Message]:
-    return [parse(text, format, tools=tools, prefix=prefix, strict=strict) for text, tools in jobs]
+def _read(jobs: list[ParseJob], format: ToolCallFormat, prefix: str, tolerate: Tolerate) -> list[Message]:
+    return [parse(text, format, tools=tools, prefix=prefix, tolerate=tolerate) for text, tools in jobs]

@@ -1,9 +1,14 @@
-"""Names of the tolerances that `ToolCallEnd.tolerated` lists, with their meaning. Strict parsing rejects the calls."""
+"""Names of the tolerances that `ToolCallEnd.tolerated` lists, with their meaning, and which of them a caller allows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+Tolerate: TypeAlias = Literal["all", "none"] | Collection[str]
+"""The tolerances that may be applied: all, none, or these names."""
 
 TOLERANCES: Mapping[str, str] = MappingProxyType(
     {
@@ -147,3 +152,52 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
     }
 )
 """For every tolerance, what strict parsing expects instead (`ToolCallRejected.expected`)."""
+
+
+def kind_of(name: str) -> str:
+    """Return the name in `TOLERANCES` of a tolerance that names another format after a colon, or the name itself."""
+    return name.partition(":")[0]
+
+
+def problem_of(name: str) -> str:
+    """Return what is wrong with a call that needs a tolerance, with the name of the tolerance."""
+    return f"{TOLERANCES.get(kind_of(name), 'the call needs a tolerance')} ({name})"
+
+
+def allowed_tolerances(tolerate: Tolerate, strict: bool) -> frozenset[str] | None:
+    """Return the names of the tolerances that may be applied; None for all.
+
+    Args:
+        tolerate: All, none, or a collection of names.
+        strict: The same as `"none"`.
+
+    Raises:
+        TypeError: It is not a collection of names.
+        ValueError: A name is unknown, or `strict` contradicts `tolerate`.
+    """
+    if isinstance(tolerate, str):
+        if tolerate not in ("all", "none"):
+            hint = f"; pass [{tolerate!r}]" if tolerate in TOLERANCES else ""
+            raise ValueError(f'tolerate must be "all", "none" or a collection of names, not {tolerate!r}{hint}')
+        names = frozenset(TOLERANCES if tolerate == "all" and not strict else ())
+    elif isinstance(tolerate, Collection):
+        names = frozenset(map(_known, tolerate))
+        if strict and names:
+            raise ValueError("strict=True allows no tolerance; leave out strict or tolerate")
+    else:
+        raise TypeError(f"tolerate must be a collection of names, not {type(tolerate).__name__}")
+    return None if names == TOLERANCES.keys() else names
+
+
+def _known(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"tolerate must contain names of tolerances, not {name!r}")
+    if name not in TOLERANCES:
+        near = difflib.get_close_matches(name.lower(), TOLERANCES, n=3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "toolfmt.formats.TOLERANCES has all names"
+        raise ValueError(f"there is no tolerance named {name!r}; {hint}")
+    return name
+
+
+OF_THE_FORMAT = frozenset(TOLERANCES) - {"foreign_format"}
+"""All tolerances for calls in the format's own syntax. With these, calls in another syntax are content."""

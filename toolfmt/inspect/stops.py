@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from toolfmt.errors import TemplateError
 from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.formats.tolerances import OF_THE_FORMAT
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.read_back import opened, read
 from toolfmt.inspect.probe.conversations import RESULT, SINGLE, TOOLS, USER, user
@@ -80,7 +81,7 @@ def _handed_over(facts: Facts) -> str:
 
 def _end_of_call(format: ToolCallFormat, region: Region, text: str) -> int:
     """Return the end of the call in the text; 0 if none is read."""
-    parser = Parser(format, tools=TOOLS, prefix=opened(format, region.before))
+    parser = Parser(format, tools=TOOLS, prefix=opened(format, region.before), tolerate=OF_THE_FORMAT)
     ends = [event.span[1] for event in (*parser.feed(text), *parser.finish()) if isinstance(event, ToolCallEnd)]
     return ends[-1] if ends else 0
 

@@ -2,7 +2,8 @@
 
 A server's parser feeds the model's output and passes on the result. Such a server parses the reasoning itself. It does
 not pass its parser the prompt or the finish reason. Therefore reasoning stays text, and a call that lacks only end
-markers is complete. A call that is rejected before it was sent is content.
+markers is complete. A call that is rejected before it was sent is content, except an unfinished call at the end: the
+response was probably cut there.
 """
 
 from __future__ import annotations

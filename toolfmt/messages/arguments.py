@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 from toolfmt._util.json_values import why_no_json
 from toolfmt.errors import json_fault
 from toolfmt.messages.events import Event, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
-from toolfmt.messages.rejections import rejection_message
+from toolfmt.messages.rejections import printable, rejection_message
 
 _MOST_SHOWN = 100
-_MAX_PROBLEM = 300
+_MAX_PROBLEM = 800
 
 
 def read_object(text: str) -> tuple[dict[str, Any], str]:
@@ -54,7 +54,7 @@ def unreadable_rejected(events: Iterable[Event], text: str = "") -> list[Event]:
             written = "".join(arguments.get(event.index, ()))
             if problem := read_object(written)[1]:
                 raw = text[max(0, event.span[0]) : max(0, event.span[1])] or written
-                message = unreadable(problem, names.get(event.index, ""))
+                message = unfit(problem, names.get(event.index, ""))
                 index, span = event.index, event.span
                 event = ToolCallRejected(index, "invalid_arguments", span, raw, span[0], READABLE, message)
         checked.append(event)
@@ -65,9 +65,9 @@ READABLE = "arguments that are one valid JSON object"
 """What is expected of a call whose arguments cannot be read (`ToolCallRejected.expected`)."""
 
 
-def unreadable(problem: str, name: str) -> str:
-    """Return the message for a call whose arguments cannot be read, with the problem from `read_object`."""
-    problem = f"the arguments are invalid: {problem[:_MAX_PROBLEM]}"
+def unfit(problem: str, name: str) -> str:
+    """Return the message for a call whose arguments are invalid, with the problem, for example from `read_object`."""
+    problem = f"the arguments are invalid: {printable(problem.removesuffix('.'), _MAX_PROBLEM)}"
     return rejection_message("invalid_arguments", problem=problem, name=name)
 
 

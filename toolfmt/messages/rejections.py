@@ -21,13 +21,18 @@ _MAX_LITERALS = 4
 
 def shown(text: str, quote: str = "'", limit: int = _MAX_SHOWN) -> str:
     """Return text in quotes, with escapes for what is not printable, cut to `limit` characters with the escapes."""
+    return quote + printable(text, limit, special=("\\", quote)) + quote
+
+
+def printable(text: str, limit: int, *, special: Collection[str] = ()) -> str:
+    """Return text with escapes for what is not printable or `special`, cut to `limit` characters with the escapes."""
     plain = ""
     for c in text:
-        piece = ("\\" if c in ("\\", quote) else "") + c if c.isprintable() else ascii(c)[1:-1]
+        piece = ("\\" if c in special else "") + c if c.isprintable() else ascii(c)[1:-1]
         if len(plain) + len(piece) > limit:
-            return quote + plain + "…" + quote
+            return plain + "…"
         plain += piece
-    return quote + plain + quote
+    return plain
 
 
 def named(text: str) -> str:
@@ -74,13 +79,15 @@ def rejection_message(
         at: Where parsing stopped, as an offset in `raw`.
         expected: What would have been valid there. If it is empty, the sentence has no position.
         problem: What is wrong, if it is more specific than the reason. The sentence then does not quote the text at
-            `at`, because the problem may be just before it.
+            `at`, because the problem may be just before it. For an undeclared tool, the tolerance that would repair its
+            name.
         name: The tool that is called, empty if it is not known.
         declared: The names of the declared tools, to list them if the called tool is undeclared.
     """
     call = f"Call to {shown(name, '')}" if name else "Tool call"
     if reason == "undeclared_tool":
         unknown = f"there is no tool named {named(name)}" if name else "the tool is not declared"
+        unknown += f" ({problem})" if problem else ""
         return f"Tool call rejected: {unknown}{'' if declared is None else _tools(declared)}."
     found = f", but found {shown(raw[at:], limit=_MAX_FOUND)}" if at < len(raw) and not problem else ""
     problem = problem or _PROBLEMS[reason]

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, ToolCallFormat, write
+from toolfmt.formats.parser.argument_check import Validate
 from toolfmt.formats.prompting.tool_descriptions import result_heading
+from toolfmt.formats.tolerances import Tolerate
 from toolfmt.inspect.facts import NO_OPTIONS, InspectionOptions
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.probe.added_tokens import ids_in_config
@@ -216,6 +218,8 @@ class Model:
         tools: object = None,
         prefix: str | None = None,
         strict: bool = False,
+        tolerate: Tolerate = "all",
+        validate: Validate | None = None,
         stop: Iterable[str] | None = None,
         reasoning: Literal["events", "text"] = "events",
     ) -> Parser:
@@ -224,7 +228,9 @@ class Model:
         Args:
             tools: Tool definitions, as for `toolfmt.Parser`.
             prefix: The tail of the prompt. The default is the prefill of the template's generation prompt.
-            strict: Reject calls that need a tolerance.
+            strict: As for `toolfmt.Parser`.
+            tolerate: As for `toolfmt.Parser`.
+            validate: As for `toolfmt.Parser`.
             stop: The strings at which the output ends. The default is the model's stop strings, except those that are
                 part of a call's syntax. If the tools are described in the system prompt, the heading of an invented
                 tool result is added.
@@ -239,7 +245,8 @@ class Model:
         ends = [mark for mark in self.profile.stop if not known.in_calls(mark)] if stop is None else stop
         if stop is None and tools and self.profile.strategy == "prompt":
             ends = [*ends, *(result_heading(tool["function"]["name"]) for tool in canonical_tools(tools))]
-        return Parser(known, tools=tools, prefix=output_prefix, strict=strict, stop=ends, reasoning=reasoning)
+        options: dict[str, Any] = {"strict": strict, "tolerate": tolerate, "validate": validate, "reasoning": reasoning}
+        return Parser(known, tools=tools, prefix=output_prefix, stop=ends, **options)
 
     def grammar(
         self,

@@ -17,8 +17,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from toolfmt.errors import BadMessages, TemplateError, ToolfmtError, WorkerUnavailable
 from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.formats.parser.argument_check import Validate
 from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING, result_heading
 from toolfmt.formats.registry import resolved
+from toolfmt.formats.tolerances import Tolerate
 from toolfmt.inspect.report.template_profile import Strategy, TemplateProfile, stored
 from toolfmt.messages.tools import canonical_tools, same_order
 from toolfmt.render.adapt.control_tokens import MARKERS_NEUTRALIZED, neutralized_request, restored
@@ -120,6 +122,8 @@ class Prompt:
         *,
         format: str | ToolCallFormat | None = None,
         strict: bool = False,
+        tolerate: Tolerate = "all",
+        validate: Validate | None = None,
         reasoning: Literal["events", "text"] = "events",
         stop: Sequence[str] = (),
     ) -> Parser:
@@ -130,6 +134,8 @@ class Prompt:
         Args:
             format: The format, for a model whose format is unknown.
             strict: As for `toolfmt.Parser`.
+            tolerate: As for `toolfmt.Parser`.
+            validate: As for `toolfmt.Parser`.
             reasoning: As for `toolfmt.Parser`.
             stop: Additional stop strings, for example a client's.
 
@@ -141,7 +147,8 @@ class Prompt:
             raise ToolfmtError("no format is known for this model; give one: parser(format=...)")
         known = resolved(chosen)
         ends = [*self.ending_answers(known), *stop]
-        return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=ends, reasoning=reasoning)
+        options: dict[str, Any] = {"strict": strict, "tolerate": tolerate, "validate": validate, "reasoning": reasoning}
+        return Parser(known, tools=self.tools, prefix=self.prefill, stop=ends, **options)
 
     def ending_answers(self, format: str | ToolCallFormat | None = None) -> list[str]:
         """Return the strings at which the parser ends a response.

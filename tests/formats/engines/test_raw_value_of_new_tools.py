@@ -55,7 +55,7 @@ def doubted(tags: Tags, value: str, keys: tuple[str, ...]) -> set[str]:
     scan = Scan(value, closed=True)
     scan.keep(0)
     schema = {"type": "object", "properties": {key: {} for key in keys}}
-    calls = CallBuilder(scan, {"plant": schema}, False)
+    calls = CallBuilder(scan, {"plant": schema}, None)
     calls._name = "plant"
     reader = RawValue(scan, calls, tags, (tags.value_closer,), Given())
     scan.skip(len(value))

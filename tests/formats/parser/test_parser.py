@@ -768,3 +768,28 @@ def test_a_copy_within_a_row_of_calls_without_a_frame_goes_on_in_the_row() -> No
     text = "Well.\n" + call % "now" + call % ("z" * 450) + call.replace('"g"', '"f"') % "now"
     for place in range(80, len(text), 60):
         check_copy("minimax_m3", text, place, tools=[{"name": "f"}], strict=True)
+
+
+TAGGED = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n"
+
+
+@pytest.mark.parametrize("end", ["<", "<parameter", "<parameter=ci", "</function", "</function>\n</tool_call"])
+def test_a_call_whose_next_marker_was_cut_is_incomplete(end: str) -> None:
+    parser = Parser("xml_function", tools=TOOLS)
+    events = parser.feed(TAGGED + end) + parser.finish(cut=True)
+    (rejected,) = (event for event in events if isinstance(event, (ToolCallRejected, Content)))
+    assert isinstance(rejected, ToolCallRejected)
+    assert (rejected.reason, rejected.raw) == ("incomplete_output", TAGGED + end)
+
+
+def test_a_malformed_call_with_its_end_is_malformed_in_a_cut_output_too() -> None:
+    text = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value></tool_call>"
+    parser = Parser("glm4", tools=TOOLS)
+    rejected = (parser.feed(text) + parser.finish(cut=True))[-1]
+    assert isinstance(rejected, ToolCallRejected) and rejected.reason == "malformed_syntax"
+
+
+def test_a_start_marker_in_prose_is_content_in_a_cut_output_too() -> None:
+    text = "请使用<|tool_calls_section_begin|><|tool_call_begin|>标签来调用工具，然后继续。"
+    parser = Parser("kimi_k2", tools=TOOLS)
+    assert summary(merge(parser.feed(text) + parser.finish(cut=True))) == [("content", text)]

@@ -9,12 +9,12 @@ a frame's calls cover its text without gaps.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from toolfmt.formats.engines.name_repair import NameRepair
 from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
-from toolfmt.formats.tolerances import EXPECTED, TOLERANCES
+from toolfmt.formats.tolerances import EXPECTED, kind_of, problem_of
 from toolfmt.formats.values.arguments_text import ArgumentsText
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import (
@@ -35,6 +35,13 @@ content: it is prose, or a file that the user should see and not lose."""
 
 class Undeclared(Exception):
     """What looked like a call of an undeclared tool is too long for one."""
+
+
+@dataclass(slots=True)
+class UncheckedEnd(ToolCallEnd):
+    """A call is complete, but the caller's check of its arguments is outstanding. A parser never emits this event."""
+
+    raw: str = ""
 
 
 Until = Literal["end", "call", "name"]
@@ -67,6 +74,8 @@ class CallBuilder(ArgumentsText):
     # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
     _tolerance_of_each = ""
     """A tolerance that every call of the frame has; empty if there is none."""
+    checked = False
+    """Whether the caller checks arguments: a call then ends with an `UncheckedEnd`, and the driver sees each chunk."""
     _frame = 0
     _inside: int | None = None
     _opener = ""
@@ -86,6 +95,8 @@ class CallBuilder(ArgumentsText):
     """The syntax of the frame, if it is that of another format. A copy parses the frame again in the same syntax."""
     name_at_start = False
     """Whether the open call may start with its name, as some formats allow at the start of an output."""
+    _written = ""
+    """The name that the model wrote. It differs from `_name` if that is a repair which is not allowed."""
     name_at = -1
     """Where the name of the open call begins; an engine sets it before it reads the name."""
     key_at = -1
@@ -97,7 +108,7 @@ class CallBuilder(ArgumentsText):
         self,
         scan: Scan,
         schemas: Mapping[str, Mapping[str, Any]] | None,
-        strict: bool,
+        allowed: frozenset[str] | None,
         ends: Collection[str] = (),
     ) -> None:
         self._ends = ends
@@ -106,7 +117,9 @@ class CallBuilder(ArgumentsText):
         self.committed = False
         self._scan = scan
         self._schemas = schemas
-        self.strict = strict
+        self._allowed = allowed
+        """The tolerances that may be applied; None for all."""
+        self.tolerates_all = allowed is None
         self.index = -1
         self._tolerated: dict[str, None] = {}
         self._types: dict[tuple[str, ...], Types] = {}
@@ -138,20 +151,21 @@ class CallBuilder(ArgumentsText):
         """Stop parsing: this is too long for a call whose name is not known, so it is content."""
         raise Undeclared
 
-    def start(self, name: str, id: str | None = None) -> None:
-        """Start the call: its complete name is known."""
+    def start(self, name: str, id: str | None = None, *, repaired: str = "") -> None:
+        """Start the call: its complete name is known. `repaired` is the declared tool that the engine found in it."""
         self.commit()
-        resolved = self.resolve_name(name)
+        resolved = repaired or self.resolve_name(name)
         if self.addressed and self.resolve_name(self.addressed) != resolved:
             self.record_tolerance("other_recipient")
-        if resolved != name and not self.strict:
+        if resolved != name and self.tolerates("repaired_name"):
             self.record_tolerance("repaired_name")
             name = resolved
-        self._name = resolved
+        self._name, self._written = resolved, name
         if not name:
             self.mark_rejected("missing_tool_name", "the name of a tool", self._name_begins)
         elif self._schemas is not None and name not in self._schemas:
-            self.mark_rejected("undeclared_tool", "the name of a declared tool", self._name_begins)
+            repair = "" if resolved == name else "repaired_name"
+            self.mark_rejected("undeclared_tool", "the name of a declared tool", self._name_begins, problem=repair)
         elif self._refusal is None:
             self._announced = self.emitting = True
             self.events.append(ToolCallStart(self.index, name, id))
@@ -174,13 +188,16 @@ class CallBuilder(ArgumentsText):
         """Note that the call is complete. The end of its frame may still follow."""
         self._complete = True
 
+    def tolerates(self, name: str) -> bool:
+        """Whether a tolerance may be applied. If not, the call is rejected at its end."""
+        return self._allowed is None or kind_of(name) in self._allowed
+
     def record_tolerance(self, name: str, at: int | None = None) -> None:
-        """Note that a tolerance was applied. Strict parsing continues to the end of the call and rejects it."""
+        """Note that a tolerance was applied. If it is not allowed, parsing continues to the end of the call."""
         if self._scan.cut and name.startswith("missing_"):
             self.need_end()
-        if self.strict:
-            kind = name.partition(":")[0]
-            self.mark_rejected("malformed_syntax", EXPECTED.get(kind, ""), at, problem=TOLERANCES.get(kind, ""))
+        if not self.tolerates(name):
+            self.mark_rejected("malformed_syntax", EXPECTED.get(kind_of(name), ""), at, problem=problem_of(name))
         self._tolerated[name] = None
 
     def need_end(self) -> None:
@@ -238,7 +255,7 @@ class CallBuilder(ArgumentsText):
 
     def pending_span(self, span: Span) -> PendingSpan | None:
         """Return the span for the fast path; None if the length of the text is counted."""
-        return None if self.counts_length else self._pending(span)
+        return None if self.counts_length or self.checked else self._pending(span)
 
     @property
     def has_emitted(self) -> bool:
@@ -305,7 +322,7 @@ class CallBuilder(ArgumentsText):
 
     def dry_run(self, scan: Scan, until: Until = "end") -> DryRun:
         """Return calls of the same tools, for parsing a text of another scanner without reporting anything."""
-        return DryRun(scan, self._schemas, self.strict, until)
+        return DryRun(scan, self._schemas, self._allowed, until)
 
     def tolerate_each(self, name: str) -> None:
         """Apply a tolerance to every call of this frame; an empty name stops that."""
@@ -408,7 +425,8 @@ class CallBuilder(ArgumentsText):
 
     def copy(self, scan: Scan) -> CallBuilder:
         """Return calls of the same tools for another scanner."""
-        twin = CallBuilder(scan, self._schemas, self.strict, self._ends)
+        twin = CallBuilder(scan, self._schemas, self._allowed, self._ends)
+        twin.checked = self.checked
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
         twin.index, twin.foreign = self.index - self._open, self.foreign
         return twin
@@ -445,7 +463,9 @@ class CallBuilder(ArgumentsText):
         self.committed, self.foreign = False, None
 
     def close(self) -> None:
-        """End the frame. A call that is not complete is rejected."""
+        """End the frame. A call that is not complete is rejected. If the output was cut, it extends to the end."""
+        if self._refusal is not None and self._refusal.reason == "incomplete_output":
+            self._scan.at = len(self._scan.text)  # at most the beginning of its end marker follows
         if self._open and not self._complete:
             self.mark_rejected("malformed_syntax", "the end of the call")
         self._finish(self._scan.position)
@@ -485,7 +505,9 @@ class CallBuilder(ArgumentsText):
             return
         span = (max(self._begin, 0), max(position, 0))
         if self._refusal is None:
-            self.events.append(ToolCallEnd(self.index, span, tuple(self._tolerated)))
+            end = self.index, span, tuple(self._tolerated)
+            checked = self.checked
+            self.events.append(UncheckedEnd(*end, self._scan.kept_between(*span)) if checked else ToolCallEnd(*end))
         else:
             self.events.append(self._rejected(self._refusal, span))
 
@@ -493,8 +515,9 @@ class CallBuilder(ArgumentsText):
         reason, at, expected, problem = refusal
         raw = self._scan.kept_between(*span)
         at = min(max(at, span[0]), span[1])
+        name = self._written if reason == "undeclared_tool" else self._name
         message = rejection_message(
-            reason, raw, at - span[0], expected, problem=problem, name=self._name, declared=self._schemas or ()
+            reason, raw, at - span[0], expected, problem=problem, name=name, declared=self._schemas or ()
         )
         return ToolCallRejected(self.index, reason, span, raw, at, expected, message)
 
@@ -511,9 +534,13 @@ class DryRun(CallBuilder):
     """The name of the first call."""
 
     def __init__(
-        self, scan: Scan, schemas: Mapping[str, Mapping[str, Any]] | None, strict: bool, until: Until = "end"
+        self,
+        scan: Scan,
+        schemas: Mapping[str, Mapping[str, Any]] | None,
+        allowed: frozenset[str] | None,
+        until: Until = "end",
     ) -> None:
-        super().__init__(scan, schemas, strict)
+        super().__init__(scan, schemas, allowed)
         self._until = until
 
     @property
@@ -526,7 +553,8 @@ class DryRun(CallBuilder):
             raise Committed
         super().commit()
 
-    def start(self, name: str, id: str | None = None) -> None:
+    def start(self, name: str, id: str | None = None, *, repaired: str = "") -> None:
+        name = repaired or name
         if self.first is None:
             self.first = name
         if self._until != "end":
@@ -576,8 +604,8 @@ class Trial(CallBuilder):
     def _pending(self, span: Span) -> PendingSpan:
         return PendingSpan(self._scan, span, calls=self, fragments=self._fragments if self.emitting else [])
 
-    def start(self, name: str, id: str | None = None) -> None:
-        super().start(name, id)
+    def start(self, name: str, id: str | None = None, *, repaired: str = "") -> None:
+        super().start(name, id, repaired=repaired)
         self.started += 1
         self.keyed = False
 

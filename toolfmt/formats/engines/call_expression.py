@@ -448,12 +448,11 @@ class CallExpression(Frame):
             raise Malformed(expected="the name of a tool")
         if quote:
             yield from scan.expect(quote)
-        known = calls.is_known(name)
-        if parts and known is False and not calls.strict:
+        known, repaired = calls.is_known(name), ""
+        if parts and known is False:
             tools = {calls.resolve_name(tool) for tool in without_namespace(name, parts[1]) if calls.is_known(tool)}
             if len(tools) == 1:
-                name, known = tools.pop(), True
-                calls.record_tolerance("repaired_name")
+                repaired, known = tools.pop(), True
         # A tolerance before the first argument needs a declared name as evidence that the text is a call.
         if known is not True and (frame.declared_only or quote or lead != self._lead):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
@@ -471,7 +470,7 @@ class CallExpression(Frame):
         if known is False and not calls.committed and not (yield from self._arguments_complete(scan, calls, bracket)):
             raise Malformed(expected="the name of a declared tool", at=calls.name_at)
         if known is not None or calls.committed:
-            calls.start(name)
+            calls.start(name, repaired=repaired)
             name = ""
         yield from self._read_arguments(scan, calls, bracket, name, frame)
 

@@ -25,6 +25,7 @@ def copy_of(driver: Driver) -> Driver:
     twin.events = twin.calls.events
     twin.blocks = driver.blocks.copy(twin.scan, twin.calls)
     twin.drafts = driver.drafts.copy(twin.scan, twin.calls)
+    twin.check = None
     again: list[Event] = []
     if scan.closed:  # nothing is parsed any more
         twin.reading, twin.waiting = iter(()), None
@@ -44,6 +45,7 @@ def copy_of(driver: Driver) -> Driver:
     elif twin.waiting is not None and twin.waiting.calls is twin.calls:
         twin.waiting = twin.calls.pending_span(twin.waiting.span)  # what is emitted depends on the state
     twin.continued, twin.fed = list(driver.continued), True
+    twin.check = driver.check and driver.check.copy()
     twin.emit_first()
     return twin
 

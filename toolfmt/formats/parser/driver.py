@@ -15,6 +15,7 @@ from typing import Any, Literal
 from toolfmt.formats.engines.call_builder import CallBuilder, Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.markers import FENCES
+from toolfmt.formats.parser.argument_check import ArgumentCheck, Validate
 from toolfmt.formats.parser.block import Blocks
 from toolfmt.formats.parser.fallback import reading_of
 from toolfmt.formats.parser.reasoning import Drafts
@@ -52,6 +53,8 @@ class Driver:
     """The text event that is being emitted. Its pieces are in `parts`, which are joined once."""
     text_ends = 0
     block_closers: tuple[str, ...] = ()
+    check: ArgumentCheck | None = None
+    """The caller's check of the arguments. None while the prefix is parsed."""
 
     def __init__(
         self,
@@ -59,16 +62,19 @@ class Driver:
         schemas: Mapping[str, Mapping[str, Any]] | None,
         *,
         prefix: str,
-        strict: bool,
+        allowed: frozenset[str] | None,
         verbatim: bool,
+        validate: Validate | None,
     ) -> None:
-        """`prefix` is the beginning of the output in the prompt; `verbatim` leaves reasoning in the content."""
+        """`prefix` is the beginning of the output in the prompt; `allowed` has the tolerances that may be applied (None
+        for all); `verbatim` leaves reasoning in the content; `validate` checks arguments."""
         self.format, self.markers, self.verbatim = format, format.markers, verbatim
         self.continued: list[Event] = []
         """Content and reasoning of the output that the prefix contains."""
         self.scan = Scan(offset=-len(prefix))
-        self.engine, self.sought = reading_of(format, schemas)
-        self.calls = CallBuilder(self.scan, schemas, strict, self.markers.ends)
+        self.engine, self.sought = reading_of(format, schemas, allowed)
+        self.calls = CallBuilder(self.scan, schemas, allowed, self.markers.ends)
+        self.calls.checked = validate is not None
         self.blocks = Blocks(self.markers, self.engine, self.scan, self.calls)
         self.events = self.calls.events
         self.parts: list[str] = []
@@ -79,6 +85,8 @@ class Driver:
         if prefix:
             self._begin_inside(prefix)
         self.fed = True
+        if validate is not None:
+            self.check = ArgumentCheck(validate)
 
     def read(self) -> Reading[None]:
         """Parse the whole output: reasoning, a call, or content up to the next call, one after the other."""
@@ -299,6 +307,8 @@ class Driver:
                 attempted = first and not isinstance(wrong, NoCall) and (yield from self.recovery.attempted(begin))
                 if not attempted:
                     return "nothing"
+            if scan.cut and self._may_continue(stopped):
+                return self._unfinished(wrong.expected)
             another = bool(opener) and (yield from self.recovery.resume(attempted))
             if scan.position > calls.begins:
                 calls.reject(wrong.reason, wrong.expected, stopped)
@@ -310,9 +320,25 @@ class Driver:
             scan.at = len(scan.text)
             if not calls.committed and not (opener and (scan.cut or scan.kept_between(begin, scan.position).strip())):
                 return "nothing"
-            calls.reject("incomplete_output", cut.expected, scan.position)
+            return self._unfinished(cut.expected)
         else:
             self.after_call = True
+        return "calls"
+
+    def _may_continue(self, stopped: int) -> bool:
+        """Whether more text might have continued a call that was malformed only because the output was cut.
+
+        The parser waited there for more text, so that the error is not certain. But a marker after it shows that the
+        model went on.
+        """
+        scan = self.scan
+        rest = scan.kept_between(stopped, scan.position) + scan.text[scan.at :]
+        return self.markers.resume_at.search(rest, 0, True) is None
+
+    def _unfinished(self, expected: str) -> Literal["calls"]:
+        """Reject the open call, in which the output ends."""
+        self.scan.at = len(self.scan.text)
+        self.calls.reject("incomplete_output", expected, self.scan.position)
         return "calls"
 
     # --- reasoning
@@ -426,6 +452,11 @@ class Driver:
         if self.text is not None:
             self._join()
         events = self.events
+        if self.check is not None:
+            waiting, self.waiting = self.waiting, None  # if the check raises, the next chunk must come here
+            said = self.check.take(events)
+            self.waiting = waiting
+            return said
         if not events:
             return []
         said = events[:]
@@ -453,15 +484,19 @@ class Driver:
         if scan.mark is None and self.state == "between" and not scan.closed:
             self.waiting = next(self.reading, None)  # nothing was fed yet
         if self.waiting is not None and scan.text:
-            self.waiting = next(self.reading, None)
-            scan.compact()
-            self.calls.flush()
-            self._join()
+            self.advance()
             self.emit_first()
+
+    def advance(self) -> None:
+        """Parse what can be parsed by now. Its events are emitted with those of the next chunk."""
+        self.waiting = next(self.reading, None)
+        self.scan.compact()
+        self.calls.flush()
+        self._join()
 
     def emit_first(self) -> None:
         """Keep the next chunk from the fast path if there are events to emit before it."""
-        if self.events:
+        if self.events or (self.check is not None and self.check.held):
             self.waiting = None
 
     def waiting_for(self, unstopped: str) -> str:

@@ -261,13 +261,20 @@ def _readings(markers: Markers) -> list[_Readings]:
     return []
 
 
-def reading_of(format: ToolCallFormat, schemas: Mapping[str, object] | None) -> tuple[Engine, ScanTargets]:
+def reading_of(
+    format: ToolCallFormat, schemas: Mapping[str, object] | None, allowed: frozenset[str] | None
+) -> tuple[Engine, ScanTargets]:
     """Return the engine that reads an output of a format, and the literals to search for in it.
 
     Args:
         format: The format.
         schemas: The schemas of the declared tools by name; None if no tools were given.
+        allowed: The tolerances that may be applied; None for all. If some are, but not `foreign_format`, calls in the
+            syntax of another format are content. If none is, they are rejected.
     """
+    if allowed and FOREIGN not in allowed and format is not AUTO:
+        sign = format.engine.named
+        return format.engine, scan_targets(format.markers, tuple(name + sign for name in schemas or ()) if sign else ())
     readings = _readings(format.markers)
     if not readings:
         readings.append(_Readings(format))

@@ -29,8 +29,8 @@ def pass_over(pending: PendingSpan, text: str, found: re.Match[str] | None) -> l
         emitted, at = text if span.encode is None else span.encode(text), len(text)
     elif span.beginning is not None and (begins := span.beginning(found)) is not None:
         emitted, at = text[:begins] if span.encode is None else span.encode(text[:begins]), begins
-    elif calls is None or calls.strict:
-        return None  # in strict mode `read` stops before what it rejects, and only the generator continues
+    elif calls is None or not calls.tolerates_all:
+        return None  # `read` stops before what is not allowed, and only the generator continues
     else:
         try:
             emitted, at, ended = span.read(text, 0, False)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Literal, NoReturn
 
 from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parser.argument_check import Validate
 from toolfmt.formats.parser.copying import copy_of
 from toolfmt.formats.parser.driver import Driver
 from toolfmt.formats.parser.fallback import AUTO
@@ -18,6 +19,7 @@ from toolfmt.formats.parser.fast_path import pass_over, pass_over_joined
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.scanner.literals import Literals, literals
+from toolfmt.formats.tolerances import Tolerate, allowed_tolerances
 from toolfmt.messages.events import Event, ToolCallArguments
 from toolfmt.messages.tools import tool_schemas
 
@@ -42,7 +44,12 @@ class Parser:
         format: A format or its name; `auto` for calls in the syntax of any known format.
         tools: Tool definitions in any form of `toolfmt.messages.tools`. None accepts any name, an empty list none.
         prefix: The tail of the prompt, for an output that begins inside something, such as a reasoning block.
-        strict: Reject calls that need a tolerance.
+        strict: Reject calls that need a tolerance: the same as `tolerate="none"`.
+        tolerate: The tolerances that may be applied: `"all"`, `"none"` or a collection of names
+            (`toolfmt.formats.TOLERANCES`). A call that needs another one is rejected, with its name in `message`.
+        validate: Checks the arguments of each complete call. It gets the name of the tool and the arguments as a dict,
+            and returns why they are invalid, or None (`toolfmt.validator` makes one from tool definitions). An invalid
+            call is rejected. It is called once for each call; an exception of it is raised by `feed` or `finish`.
         stop: Strings at which the output ends, for runtimes that emit the text of the stop token.
         reasoning: `events` emits reasoning blocks as `Reasoning` events. `text` keeps them in the content, verbatim.
 
@@ -50,7 +57,7 @@ class Parser:
         UnknownFormat: There is no format of this name.
         BadTools: The tool definitions are not valid.
         TypeError: An option has the wrong type.
-        ValueError: An option has an unknown value.
+        ValueError: An option has an unknown value, or `strict` contradicts `tolerate`.
     """
 
     _finished = False
@@ -64,6 +71,8 @@ class Parser:
         tools: object = None,
         prefix: str = "",
         strict: bool = False,
+        tolerate: Tolerate = "all",
+        validate: Validate | None = None,
         stop: Iterable[str] | None = (),
         reasoning: Literal["events", "text"] = "events",
     ) -> None:
@@ -71,11 +80,15 @@ class Parser:
             raise ValueError(f'reasoning must be "events" or "text", not {reasoning!r}')
         if not isinstance(prefix, str):
             raise TypeError(f"prefix must be the end of the prompt as a str, not {type(prefix).__name__}")
+        if validate is not None and not callable(validate):
+            raise TypeError(f"validate must be a function, not {type(validate).__name__}; see toolfmt.validator")
         self.format = AUTO if format == AUTO.name else resolved(format)
         schemas = None if tools is None else tool_schemas(tools)
         self._stop = _stop_strings(stop) if stop else None
         begun = self._output_prefix(prefix) if prefix else ""
-        self._driver = Driver(self.format, schemas, prefix=begun, strict=strict, verbatim=reasoning == "text")
+        allowed = None if tolerate == "all" and not strict else allowed_tolerances(tolerate, strict)
+        verbatim = reasoning == "text"
+        self._driver = Driver(self.format, schemas, prefix=begun, allowed=allowed, verbatim=verbatim, validate=validate)
 
     def _output_prefix(self, prefix: str) -> str:
         """Return the beginning of the output that is in the prompt."""
@@ -132,16 +145,18 @@ class Parser:
         driver = self._driver
         if driver.scan.closed or not isinstance(text, str):
             self._check(text)
-            return []  # a stop string has ended the output
+            return driver.go_on()  # a stop string has ended the output
         driver.scan.append(text)
         return driver.go_on()
 
     def _end_with(self, text: str) -> list[Event]:
         """Feed the last text before a stop string."""
         self._stop = None
-        events = self.feed(text)
-        self._driver.scan.closed = True
-        return events + self._driver.go_on()
+        driver = self._driver
+        driver.scan.append(text)
+        driver.advance()
+        driver.scan.closed = True
+        return driver.go_on()
 
     def _check(self, text: object) -> None:
         if self._finished:
@@ -159,7 +174,7 @@ class Parser:
         scan = self._driver.scan
         closed, self._finished = scan.closed, True
         if closed:
-            return []
+            return self._driver.go_on()  # empty, unless `validate` raised an exception
         if self._unstopped:
             scan.append(self._unstopped)
             self._unstopped = ""

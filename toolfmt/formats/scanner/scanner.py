@@ -92,7 +92,7 @@ class OpenCall(Protocol):
     """The call that a span of arguments belongs to."""
 
     index: int
-    strict: bool
+    tolerates_all: bool
 
 
 @dataclass(slots=True)

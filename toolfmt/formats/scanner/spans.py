@@ -22,9 +22,8 @@ from toolfmt.messages.rejections import end_marker
 class ToleranceRecorder(Protocol):
     """Receives the tolerances of a span."""
 
-    @property
-    def strict(self) -> bool:
-        """Whether a tolerance rejects the call. What was valid before it must be emitted first."""
+    def tolerates(self, name: str) -> bool:
+        """Whether a tolerance may be applied. If not, it rejects the call: what is valid must be emitted first."""
 
     def record_tolerance(self, name: str, at: int | None = None) -> None:
         """Note a tolerance, applied at this offset; None for the position of the scanner."""
@@ -216,15 +215,15 @@ class JsonString:
                 return said, at, False
             if text[at] == '"':
                 return said, at + 1, True
-            if said and self._notes.strict:
+            tolerance = "invalid_escape" if text[at] == "\\" else "raw_newline"
+            if said and not self._notes.tolerates(tolerance):
                 return said, at, False  # emit what is valid before what is rejected
+            self._notes.record_tolerance(tolerance)
             if text[at] == "\\":
-                self._notes.record_tolerance("invalid_escape")
                 quote = text[at + 1 : at + 2] == "'"
                 said += "'" if quote else "\\\\"
                 at += 2 if quote else 1
             else:
-                self._notes.record_tolerance("raw_newline")
                 said += escaped(text[at])
                 at += 1
 
@@ -283,7 +282,7 @@ class CodeString:
             if text[at] == "\\":
                 escape = _CODE_ESCAPE.match(text, at)
                 if escape is None:
-                    if said and self._notes.strict:
+                    if said and not self._notes.tolerates("invalid_escape"):
                         break
                     self._notes.record_tolerance("invalid_escape")
                 said += "\\\\" if escape is None else _unescaped(escape.group()[1:])
@@ -299,14 +298,14 @@ class CodeString:
                         break
                     raise Malformed(expected="the end of the string")
                 if len(self._quote) == 1:
-                    if said and self._notes.strict:
+                    if said and not self._notes.tolerates(UNESCAPED):
                         break
                     self._notes.record_tolerance(UNESCAPED)
                     unescaped = True
                 said += escaped(text[at])
                 at += 1
             elif len(self._quote) == 1:
-                if said and self._notes.strict:
+                if said and not self._notes.tolerates("raw_newline"):
                     break
                 self._notes.record_tolerance("raw_newline")
                 said += escaped(text[at])

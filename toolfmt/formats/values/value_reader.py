@@ -69,9 +69,8 @@ class Buffered:
     def arguments(self, fragment: str) -> None:
         self.fragments.append(fragment)
 
-    @property
-    def strict(self) -> bool:
-        return self._sink is not None and self._sink.strict
+    def tolerates(self, name: str) -> bool:
+        return self._sink is None or self._sink.tolerates(name)
 
     def record_tolerance(self, name: str, at: int | None = None) -> None:
         if self._sink is None:

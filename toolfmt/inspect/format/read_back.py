@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.formats import Parser, ToolCallFormat, write
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
+from toolfmt.formats.tolerances import OF_THE_FORMAT
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     BARE_TOOL,
@@ -108,7 +109,7 @@ class Reading:
 
 def read(format: ToolCallFormat, region: Region, tools: Sequence[Message]) -> Reading:
     """Return the calls that the format's parser finds in the region."""
-    parser = Parser(format, tools=tools, prefix=opened(format, region.before))
+    parser = Parser(format, tools=tools, prefix=opened(format, region.before), tolerate=OF_THE_FORMAT)
     return reading_of([*parser.feed(region.text), *parser.finish()])
 
 

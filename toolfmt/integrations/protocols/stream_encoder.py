@@ -3,6 +3,9 @@
 A client executes the calls that it gets. With `whole_calls`, a call is sent only after it has ended, and nothing of a
 rejected or cut call is sent; `rejected` decides what happens to its text. If arguments are streamed as they arrive, a
 call that is rejected later cannot be taken back. The response then ends as cut if it was, or else as an error.
+
+An unfinished call is the last thing in an output. Only `finish` knows whether the output was cut there: then its text
+is half of a call's markup, which nobody should read. It is held back until then.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, TypeGuard, Unpack, get_args
 
 from toolfmt.formats import WholeCalls
 from toolfmt.messages.events import (
@@ -34,8 +37,8 @@ FinishReason: TypeAlias = Literal["stop", "length"]
 RejectedCalls: TypeAlias = Literal["content", "drop", "error"]
 """What happens to a call that is rejected before it was sent.
 
-Its text becomes content or is left out, or the response ends as an error (a cut response ends as cut, without that
-text).
+Its text becomes content or is left out, or the response ends as an error. The unfinished call of a cut response is
+always left out.
 """
 _CUT = "incomplete_output"
 _MOST_DIGITS = 300
@@ -91,6 +94,7 @@ class StreamEncoder(ABC):
         whole_calls (bool): Send a call only after it has ended, and never if it was cut or rejected. The default is
             True. If False, arguments are sent as they arrive.
         rejected (RejectedCalls): What happens to a call that is rejected before it was sent. The default is `content`.
+            The unfinished call of a cut response is always left out.
 
     Attributes:
         media_type: The content type of the HTTP response.
@@ -114,6 +118,8 @@ class StreamEncoder(ABC):
         self._numbers: dict[int, int] = {}
         """The number of each started call among the sent calls, by its index in the events."""
         self._incomplete = False
+        self._held: list[Event] = []
+        """An unfinished call that has not been sent, and what follows it."""
         self._wrong: ToolCallRejected | None = None
         """Why the response ends as an error, if it was not cut."""
         self._over = False
@@ -149,10 +155,12 @@ class StreamEncoder(ABC):
         self._go_on()
         self._over = True
         cut = reason == "length" or (reason is None and self._incomplete)
+        shown = [event for event in self._held if not (cut and _is_unfinished(event))]
+        payloads = [payload for event in shown for payload in self._sent(event)]
         wrong = self._wrong
         if wrong is None or (cut and wrong.reason == _CUT):
-            return list(self._ended(cut, usage))
-        return list(self._failed(wrong.message, wrong.reason))
+            return [*payloads, *self._ended(cut, usage)]
+        return [*payloads, *self._failed(wrong.message, wrong.reason)]
 
     def fail(self, message: str, kind: str = "server_error") -> list[Payload]:
         """Return the protocol's own error, instead of `finish`, if the runtime fails.
@@ -195,6 +203,16 @@ class StreamEncoder(ABC):
             raise RuntimeError("the response has ended; create an encoder for each response")
 
     def _pushed(self, event: Event) -> Iterator[Payload]:
+        holds = bool(self._held)
+        if _is_unfinished(event):
+            self._incomplete = True
+            holds = holds or (self._rejected_calls == "content" and event.index not in self._numbers)
+        if holds:
+            self._held.append(event)
+        else:
+            yield from self._sent(event)
+
+    def _sent(self, event: Event) -> Iterator[Payload]:
         if isinstance(event, Content):
             yield from self._content(event.text)
         elif isinstance(event, Reasoning):
@@ -212,7 +230,6 @@ class StreamEncoder(ABC):
             raise no_event(event)
 
     def _rejected(self, event: ToolCallRejected) -> Iterator[Payload]:
-        self._incomplete = self._incomplete or event.reason == _CUT
         started = event.index in self._numbers
         if started or self._rejected_calls == "error":
             self._wrong = self._wrong or event
@@ -250,6 +267,10 @@ class StreamEncoder(ABC):
 
     @abstractmethod
     def _joined(self, payloads: list[Payload]) -> Payload: ...
+
+
+def _is_unfinished(event: Event) -> TypeGuard[ToolCallRejected]:
+    return isinstance(event, ToolCallRejected) and event.reason == _CUT
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:

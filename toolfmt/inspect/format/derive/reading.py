@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.formats.tolerances import OF_THE_FORMAT
 from toolfmt.inspect.format.read_back import reading_of
 from toolfmt.inspect.probe.conversations import Call, Message
 from toolfmt.messages.events import Event, merge
@@ -91,7 +92,7 @@ def shown(value: Any) -> str:
 
 
 def _events(format: ToolCallFormat, pieces: Sequence[str], tools: Any, prefix: str) -> list[Event]:
-    parser = Parser(format, tools=tools, prefix=prefix)
+    parser = Parser(format, tools=tools, prefix=prefix, tolerate=OF_THE_FORMAT)
     events = [event for piece in pieces for event in parser.feed(piece)]
     return merge([*events, *parser.finish()])
 
