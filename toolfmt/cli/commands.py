@@ -267,7 +267,7 @@ def _request_input(messages_file: str | None, tools_file: str | None, request_fi
 
 @main.command(short_help="Parse content, reasoning and calls from an output.")
 @click.argument("file", metavar="[FILE]", required=False)
-@click.option("--format", "format_name", metavar="NAME|FILE", help="The tool-call format; see toolfmt formats.")
+@click.option("--format", "format_name", metavar="NAME|FILE", help="The format, or auto; see toolfmt formats.")
 @click.option("--model", "directory", metavar="MODEL", help="Use the format of this model.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
 @click.option(
@@ -350,14 +350,22 @@ def parse(
 
         recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, complain)
         return print_messages(recorded, *_reading(format_name, directory, prefix), tolerate, processes or 1)
+    from toolfmt.cli.detection import Hint
+
     parser = _parser(format_name, directory, tools, prefix, tolerate)
     name = parser.format.name if directory is None else Path(directory).resolve().name
     printers = {"events": EventLines, "message": OneMessage, "openai": OpenAIStream}
     printer = printers[output or "events"](parser, name)
+    hint = Hint(parser.format.name, complain)
     for text in recut(pieces(file or "-", complain), chunk):
-        printer.print(parser.feed(text))
-    printer.print(parser.finish())
+        events = parser.feed(text)
+        hint.add(text, events)
+        printer.print(events)
+    events = parser.finish()
+    hint.add("", events)
+    printer.print(events)
     printer.finish()
+    hint.finish()
     return 0
 
 
@@ -465,10 +473,21 @@ def measure(**given: Any) -> int:
 
 @main.command(short_help="List the formats, or show the page of one.")
 @click.argument("name", metavar="[NAME|FILE]", required=False)
+@click.option("--detect", "output_file", metavar="FILE", help="Show which formats read calls in this output.")
 @json_option
-def formats(name: str | None, as_json: bool) -> None:
-    """List the formats, or show the page of one. A JSON FILE may define a format (docs/own_formats.md)."""
+def formats(name: str | None, output_file: str | None, as_json: bool) -> int:
+    """List the formats, or show the page of one. A JSON FILE may define a format (docs/own_formats.md).
+
+    --detect lists the formats that read calls in an output, the best first. The exit status is 1 if there is none.
+    """
     from toolfmt import formats as registry
+
+    if output_file is not None:
+        if name is not None:
+            raise click.UsageError("give either a format or --detect")
+        from toolfmt.cli.detection import print_detected
+
+        return print_detected(output_file, as_json)
     from toolfmt.formats.serialization.files import named_format
 
     chosen = registry.formats() if name is None else (named_format(name),)
@@ -476,10 +495,11 @@ def formats(name: str | None, as_json: bool) -> None:
         from toolfmt.cli.printing.format_record import described
 
         print_json([described(format) for format in chosen] if name is None else described(chosen[0]))
-        return
+        return 0
     from toolfmt.cli.printing.formats import format_text, formats_text
 
     print_text(formats_text(chosen, *terminal()) if name is None else format_text(chosen[0], *terminal()))
+    return 0
 
 
 @main.command(short_help="Print the page of a finding, or list them all.")
@@ -566,9 +586,9 @@ def report_bug(**given: Any) -> int:
 def _reading(format_name: str | None, directory: str | None, prefix: str | None) -> tuple[ToolCallFormat, str]:
     """Return the format of the outputs, and the prefix that their prompts contain."""
     if directory is None:
-        from toolfmt.formats.serialization.files import named_format
+        from toolfmt.cli.detection import parsed_format
 
-        return named_format(format_name or ""), prefix or ""
+        return parsed_format(format_name or ""), prefix or ""
     from toolfmt.model.model import load
 
     model = load(directory)
@@ -585,10 +605,10 @@ def _parser(
         model = load(directory)
         name_models_below(directory, complain)
         return model.parser(tools=tools, prefix=prefix, tolerate=tolerate)
+    from toolfmt.cli.detection import parsed_format
     from toolfmt.formats import Parser
-    from toolfmt.formats.serialization.files import named_format
 
-    return Parser(named_format(format_name or ""), tools=tools, prefix=prefix or "", tolerate=tolerate)
+    return Parser(parsed_format(format_name or ""), tools=tools, prefix=prefix or "", tolerate=tolerate)
 
 
 main.add_command(dev)

@@ -200,4 +200,4 @@ def _known(name: object) -> str:
 
 
 OF_THE_FORMAT = frozenset(TOLERANCES) - {"foreign_format"}
-"""All tolerances for calls in the format's own syntax. With these, calls in another syntax are content."""
+"""All tolerances for calls in the format's own syntax. With these, calls in another syntax are rejected."""

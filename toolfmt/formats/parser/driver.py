@@ -72,7 +72,7 @@ class Driver:
         self.continued: list[Event] = []
         """Content and reasoning of the output that the prefix contains."""
         self.scan = Scan(offset=-len(prefix))
-        self.engine, self.sought = reading_of(format, schemas, allowed)
+        self.engine, self.sought = reading_of(format, schemas)
         self.calls = CallBuilder(self.scan, schemas, allowed, self.markers.ends)
         self.calls.checked = validate is not None
         self.blocks = Blocks(self.markers, self.engine, self.scan, self.calls)

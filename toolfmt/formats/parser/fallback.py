@@ -240,6 +240,11 @@ AUTO = ToolCallFormat(
 """`format="auto"`."""
 
 
+def _is_auto(format: ToolCallFormat) -> bool:
+    """Whether a format is `AUTO`, perhaps after it was sent to another process."""
+    return isinstance(format.engine, Fallback)
+
+
 class _Readings:
     """Engines and literals of one format for the last sets of tools."""
 
@@ -249,8 +254,8 @@ class _Readings:
 
     def _of_names(self, names: tuple[str, ...] | None) -> tuple[Engine, ScanTargets]:
         format = self._format
-        engine = Fallback(None if format is AUTO else format.engine, names)
-        if names or format is AUTO:
+        engine = Fallback(None if _is_auto(format) else format.engine, names)
+        if names or _is_auto(format):
             return engine, foreign_targets(format.markers, names or ())
         return engine, scan_targets(format.markers, ())
 
@@ -261,20 +266,13 @@ def _readings(markers: Markers) -> list[_Readings]:
     return []
 
 
-def reading_of(
-    format: ToolCallFormat, schemas: Mapping[str, object] | None, allowed: frozenset[str] | None
-) -> tuple[Engine, ScanTargets]:
+def reading_of(format: ToolCallFormat, schemas: Mapping[str, object] | None) -> tuple[Engine, ScanTargets]:
     """Return the engine that reads an output of a format, and the literals to search for in it.
 
     Args:
         format: The format.
         schemas: The schemas of the declared tools by name; None if no tools were given.
-        allowed: The tolerances that may be applied; None for all. If some are, but not `foreign_format`, calls in the
-            syntax of another format are content. If none is, they are rejected.
     """
-    if allowed and FOREIGN not in allowed and format is not AUTO:
-        sign = format.engine.named
-        return format.engine, scan_targets(format.markers, tuple(name + sign for name in schemas or ()) if sign else ())
     readings = _readings(format.markers)
     if not readings:
         readings.append(_Readings(format))
