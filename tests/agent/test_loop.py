@@ -674,9 +674,10 @@ def test_what_was_rejected_stays_where_it_was_written(weather: Weather) -> None:
 
 UNREADABLE = [
     ('{"city": 1e999}', "they are not JSON (1e999 is beyond every number that can be held)"),
-    ('{"city": "Oslo", "city": "Rome"}', "they are not JSON ('city' appears twice)"),
     ('{"city": "\\ud800"}', "they contain half of a character"),
 ]
+TWICE = ('{"city": "Oslo", "city": "Rome"}', "they are not JSON ('city' appears twice)")
+"""A parser of toolfmt rejects this call itself."""
 
 
 @pytest.mark.parametrize("raw", [True, False, None])
@@ -699,13 +700,15 @@ def test_a_call_that_no_conversation_can_hold_is_reported_and_the_run_continues(
 def test_a_key_that_glm_writes_twice_is_reported_and_the_run_continues(weather: Weather) -> None:
     city = "<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n"
     written = "<tool_call>get_weather\n{}</tool_call>"
-    engine = Engine(written.format(city * 2), written.format(city), "It rains.", end="<|user|>")
+    engine = Engine(
+        written.format(city + city.replace("Oslo", "Rome")), written.format(city), "It rains.", end="<|user|>"
+    )
     outcome = run(from_text(loaded("glm4-key-value"), engine.whole), [USER], weather.registry)
     assert (outcome.ended, weather.cities) == ("answered", ["Oslo"])
-    assert "'city' appears twice" in outcome.messages[2]["content"]
+    assert 'the key "city" has two different values' in outcome.messages[2]["content"]
 
 
-@pytest.mark.parametrize(("arguments", "why"), UNREADABLE)
+@pytest.mark.parametrize(("arguments", "why"), [*UNREADABLE, TWICE])
 def test_of_any_model_such_a_call_is_rejected(weather: Weather, arguments: str, why: str) -> None:
     answer = calls("Rome")
     answer.content = "Well. "
