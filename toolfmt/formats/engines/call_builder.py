@@ -204,6 +204,11 @@ class CallBuilder(ArgumentsText):
         """Whether this tolerance was applied to the call."""
         return name in self._tolerated
 
+    @property
+    def tolerances(self) -> tuple[str, ...]:
+        """The tolerances of the open call."""
+        return tuple(self._tolerated)
+
     def mark_rejected(
         self, reason: RejectionReason, expected: str, at: int | None = None, *, problem: str = ""
     ) -> None:
