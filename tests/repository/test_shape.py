@@ -17,7 +17,7 @@ _CODE = r"\bTF\d{3}\b"
 
 ENTRIES = {
     "toolfmt": 16,  # httpx has 18, click 17
-    "toolfmt/cli": 27,  # a module a command, and what commands share
+    "toolfmt/cli": 28,  # a module a command, and what commands share
     "toolfmt/cli/printing": 24,  # a module for each thing that is printed
     "toolfmt/formats": 19,  # nine packages, and what describes a format
     "toolfmt/formats/engines": 21,  # a module an engine, and what several of them use
@@ -122,13 +122,13 @@ def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
 
 
 LONG_MODULES = {
-    "toolfmt/cli/commands.py": 600,  # every command's options and help, nothing else
-    "toolfmt/formats/engines/call_builder.py": 605,  # the state of calls, which every engine uses
+    "toolfmt/cli/commands.py": 620,  # every command's options and help, nothing else
+    "toolfmt/formats/engines/call_builder.py": 635,  # the state of calls, which every engine uses
     "toolfmt/formats/engines/call_expression.py": 680,  # one engine
-    "toolfmt/formats/engines/json_members.py": 710,  # the members of one call, in any order
+    "toolfmt/formats/engines/json_members.py": 716,  # the members of one call, in any order
     "toolfmt/formats/engines/json_object.py": 650,  # one engine
-    "toolfmt/formats/engines/raw_value.py": 605,  # one decision, where a value ends, by what follows each marker
-    "toolfmt/formats/engines/tagged.py": 605,  # one engine, and the checks of its markers
+    "toolfmt/formats/engines/raw_value.py": 610,  # one decision, where a value ends, by what follows each marker
+    "toolfmt/formats/engines/tagged.py": 615,  # one engine, and the checks of its markers
     "toolfmt/formats/grammar/schemas.py": 525,  # which schemas grammars support, in one place
     "toolfmt/formats/parser/driver.py": 515,  # one state machine
     "toolfmt/formats/scanner/scanner.py": 455,  # the primitives

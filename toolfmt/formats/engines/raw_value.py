@@ -5,8 +5,9 @@ tags that the value quotes. The structure of the frame ends a value too: the sta
 declares and that was not given yet, or the end of the call with what follows it. Then the value has lost its end
 marker. If it is clear where the value ended, the tolerance `missing_value_closer` is recorded. Otherwise the call is
 malformed there, and parsing continues with the next one. A well-formed reading wins: if the value's own end marker is
-near, and not that of a tag in the value, the structure before it belongs to the value. No value contains another
-argument or another call unless both are closed inside it.
+near, and not that of a tag in the value, the structure before it belongs to the value. In a call that already has a
+tolerance, the marker may have been lost or moved, so another argument before it rejects the call. No value contains
+another argument or another call unless both are closed inside it.
 """
 
 from __future__ import annotations
@@ -361,6 +362,8 @@ class RawValue(Value):
                     self._closer_missing(begin)
                     scan.rewind(here)
                     return tags.key_opener, ""
+                if calls.tolerances:
+                    self._wrong(begin)  # in a damaged call, the end marker may have been lost or moved
                 scan.rewind(here)
                 return "", stop
         self.keys.append((yield from scan.peek()) in ("\n", "\r"))
@@ -529,7 +532,8 @@ class RawValue(Value):
             return False
         tags = self.tags
         openers = tuple(filter(None, (tags.key_opener, tags.plain_opener)))
-        self.own_end = yield from own_end(self.scan, self.closers, openers, len(self.keys) + opened, tags.following)
+        opened += len(self.keys)
+        self.own_end = yield from own_end(self.scan, self.closers, openers, opened, tags.well_formed_following)
         return self.own_end >= 0
 
     def _end_of_damaged_tag(self, mark: str, begin: int) -> Reading[None]:

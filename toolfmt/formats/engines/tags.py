@@ -50,6 +50,11 @@ class Tags:
         return (self.key_opener, *self.ends, *another)
 
     @cached_property
+    def well_formed_following(self) -> tuple[str, ...]:
+        """As `following`, if no end marker of a call is missing."""
+        return (self.key_opener, *((self.call_closer, *self.other_call_closers) if self.call_closer else self.closers))
+
+    @cached_property
     def ends(self) -> tuple[str, ...]:
         """What may end a call: its own end marker, if it has one, and that of the frame."""
         return (self.call_closer, *self.other_call_closers, *self.closers) if self.call_closer else self.closers
