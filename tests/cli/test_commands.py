@@ -579,6 +579,35 @@ def test_an_empty_answer_is_no_events() -> None:
 # formats, explain, help
 
 
+def test_formats_detects_the_formats_that_read_an_output() -> None:
+    found = run("formats", "--detect", "-", input=CALL)
+    assert (found.exit_code, found.stderr) == (0, "")
+    assert found.stdout.splitlines()[0].split() == ["json", "1", "call:", "get_weather"]
+    first = json.loads(output("formats", "--detect", "-", "--json", input=CALL))[0]
+    assert first == {"format": "json", "calls": ["get_weather"], "tolerated": [], "rejected": 0}
+    found = run("formats", "--detect", "-", input="It will rain.")
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr == "toolfmt: standard input: no known format reads a call in this output\n"
+    assert run("formats", "glm4", "--detect", "-", input=CALL).exit_code == 2
+
+
+def test_parse_names_the_formats_that_read_what_its_format_does_not() -> None:
+    parsed = run("parse", "--format", "glm4", input="[get_weather(place='Oslo')]")
+    assert parsed.exit_code == 0
+    assert json.loads(parsed.stdout)["type"] == "content"
+    assert parsed.stderr == "toolfmt: glm4 reads no call here; pythonic reads 1 call: get_weather\n"
+    assert run("parse", "--format", "glm4", input="It will rain.").stderr == ""
+    assert run("parse", "--format", "json", input=CALL).stderr == ""
+
+
+def test_parse_reads_any_syntax_with_the_format_auto(tmp_path: Path) -> None:
+    tools = file(tmp_path, TOOLS)
+    for text in (CALL, "[get_weather(place='Oslo')]", 'get_weather{"place": "Oslo"}'):
+        options = ("--format", "auto", "--tools", tools, "--output", "message")
+        (call,) = json.loads(output("parse", *options, input=text))["tool_calls"]
+        assert call["function"] == {"name": "get_weather", "arguments": '{"place": "Oslo"}'}
+
+
 def test_formats_lists_all_and_shows_one() -> None:
     text, printed = output("formats"), json.loads(output("formats", "--json"))
     assert [format.name for format in FORMATS] == [format["name"] for format in printed]

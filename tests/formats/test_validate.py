@@ -89,6 +89,7 @@ def test_every_complete_call_of_a_random_text_is_checked_once(format: str, data:
     check_text(format, data.draw(texts(format)), places, tools=tools)
 
 
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("case", depth.spread(cases(), 4), ids=lambda case: case.id)
 def test_every_complete_call_of_the_corpus_is_checked_once(case: Case) -> None:
     options: dict[str, Any] = {"tools": case.tools, "prefix": case.prefix}
@@ -101,6 +102,7 @@ def test_every_complete_call_of_the_corpus_is_checked_once(case: Case) -> None:
         assert check.calls == ended_calls(passed)
 
 
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("case", depth.spread(cases(), 4), ids=lambda case: case.id)
 def test_a_copy_checks_only_the_calls_that_it_emits(case: Case) -> None:
     options: dict[str, Any] = {"tools": case.tools, "prefix": case.prefix}

@@ -31,7 +31,7 @@ TOLERANCES: Mapping[str, str] = MappingProxyType(
         "residue": "trailing markers follow the call: a closing brace, an empty call block or a code fence",
         "repaired_markers": "the markers are a variant from another model or runtime",
         "other_notation": "a part of the call is in the syntax of another format",
-        "foreign_format": "the call is in the syntax of another format, which is named after a colon",
+        "foreign_format": "the call is in the syntax of another format",
         "other_blanks": "non-breaking spaces appear in place of regular spaces",
         "other_attributes": "a tag has attributes that are not part of the format",
         "damaged_attribute": "the name or key in a tag is malformed, but matches a declared one",

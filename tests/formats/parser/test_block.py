@@ -33,7 +33,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])
 def test_a_call_in_a_block_with_text_after_it_is_content(format: str, block: str) -> None:

@@ -309,7 +309,7 @@ class Driver:
                     return "nothing"
             if scan.cut and self._may_continue(stopped):
                 return self._unfinished(wrong.expected)
-            another = bool(opener) and (yield from self.recovery.resume(attempted))
+            another = bool(opener) and not wrong.resumed and (yield from self.recovery.resume(attempted))
             if scan.position > calls.begins:
                 calls.reject(wrong.reason, wrong.expected, stopped)
                 return "another" if another else "calls"

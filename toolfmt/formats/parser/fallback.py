@@ -101,6 +101,7 @@ class Fallback:
             wrong.at = scan.position if wrong.at is None else wrong.at
             if not calls.committed or not syntax.opener:
                 raise
+            wrong.resumed = True
             if not (yield from Recovery(syntax.format, scan, calls).resume(attempted=False)):
                 raise
             calls.reject(wrong.reason, wrong.expected, wrong.at)

@@ -38,7 +38,10 @@ class Malformed(Exception):
         reason: Why the call is rejected, if it is one.
         expected: A phrase for what would have been valid there.
         at: The offset of the first character that cannot continue the call; None for the position of the scanner.
+        resumed: Whether the scanner is where parsing continues after the call.
     """
+
+    resumed = False
 
     def __init__(self, reason: RejectionReason = "malformed_syntax", expected: str = "", at: int | None = None) -> None:
         super().__init__(reason)
