@@ -113,6 +113,16 @@ def test_a_program_in_a_fence_is_no_call() -> None:
         assert [type(event) for event in _events(format, text)] == [Content]
 
 
+@pytest.mark.parametrize("format", ["glm4", "json", "auto"])
+def test_a_call_without_a_frame_between_sentences_is_an_example(format: str) -> None:
+    line = 'get_weather(city="Oslo")'
+    for size in (200, 3, 1):
+        assert [type(event) for event in _events(format, f"Do not run:\n{line}\nIt is slow.", size)] == [Content]
+        ended = _events(format, f"I look.\n{line}\n{line}\n", size)
+        assert sum(isinstance(event, ToolCallEnd) for event in ended) == 2
+    assert [type(event) for event in _events(format, "The tag is\n<get_time></get_time>\nin XML.")] == [Content]
+
+
 def test_a_malformed_call_in_another_frame_is_rejected_up_to_its_end_marker() -> None:
     text = '<function_call>{"name": "get_weather", "arguments": {"city": Oslo}}</function_call> That is all.'
     for size in (len(text), 3, 1):

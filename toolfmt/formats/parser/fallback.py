@@ -123,9 +123,9 @@ class Fallback:
             return True
         here = scan.position
         scan.skip(len(start))
-        follows = bool(own.named) and (yield from scan.peek()) == own.named
+        is_call = bool(own.named) and (yield from scan.peek()) == own.named
         scan.rewind(here)
-        return follows
+        return is_call
 
     def _choose(self, place: Place) -> Reading[Syntax | None]:
         """Return the syntax of the call that starts here; None if no declared tool is called in any. Consume nothing.
@@ -151,7 +151,7 @@ class Fallback:
         of_other_format = self.own is not None and place.start not in self.own.openers
         if best.alone or of_other_format or not best.opener:
             ends_line = best.alone or (of_other_format and bool(best.opener))
-            if not (yield from place.is_alone(best, ends_line=ends_line)):
+            if not (yield from place.is_alone(best, self.starts, ends_line=ends_line)):
                 return None
         return best
 

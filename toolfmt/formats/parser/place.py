@@ -10,7 +10,7 @@ from toolfmt.formats.engines.call_builder import CallBuilder, Committed, Undecla
 from toolfmt.formats.format import COMMON_REASONING
 from toolfmt.formats.markers import CODE
 from toolfmt.formats.parser.syntaxes import Syntax
-from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 
@@ -88,13 +88,17 @@ class Place:
         self.scan.rewind(self.here)
         return malformed, tolerances
 
-    def is_alone(self, syntax: Syntax, *, ends_line: bool) -> Reading[bool]:
+    def is_alone(self, syntax: Syntax, starts: Literals, *, ends_line: bool) -> Reading[bool]:
         """Whether nothing follows a call on its line, and no reasoning ends after it.
+
+        If a name is the only evidence of a call, only calls and markers may follow in the output: between sentences,
+        such a line is an example.
 
         A call that is longer than the lookahead counts as one. So does a malformed one in a frame, which is rejected.
 
         Args:
             syntax: The syntax of the call.
+            starts: Everything that a call may start with.
             ends_line: Whether nothing may follow the call on its line.
         """
         dry_run = self.calls.dry_run(self.scan)
@@ -107,7 +111,11 @@ class Place:
             if ends_line and (yield from view.peek()) not in _LINE_ENDS:
                 return False
             yield from view.skip_spaces()
-            return not (yield from view.literal(_REASONING_ENDS))
+            if (yield from view.literal(_REASONING_ENDS)):
+                return False
+            if not syntax.alone and "missing_brackets" not in dry_run.tolerances:
+                return True
+            return (yield from view.peek()) in ("", "<") or bool((yield from view.literal(starts)))
 
         try:
             yield from self.skip_to(syntax)
