@@ -123,12 +123,19 @@ def test_a_call_without_a_frame_between_sentences_is_an_example(format: str) -> 
     assert [type(event) for event in _events(format, "The tag is\n<get_time></get_time>\nin XML.")] == [Content]
 
 
-def test_a_malformed_call_in_another_frame_is_rejected_up_to_its_end_marker() -> None:
+@pytest.mark.parametrize("format", ["auto", "glm4"])
+def test_a_malformed_call_in_another_frame_is_rejected_up_to_its_end_marker(format: str) -> None:
     text = '<function_call>{"name": "get_weather", "arguments": {"city": Oslo}}</function_call> That is all.'
     for size in (len(text), 3, 1):
-        events = _events("auto", text, size)
+        events = _events(format, text, size)
         rejected = [event for event in events if isinstance(event, ToolCallRejected)]
         assert [text[slice(*event.span)] for event in rejected] == [text.removesuffix(" That is all.")]
+
+
+def test_a_word_starts_a_frame_only_at_the_start_of_a_line() -> None:
+    text = f"functools[{JSON_CALL}]"
+    assert any(isinstance(event, ToolCallEnd) for event in _events("glm4", f"I look.\n{text}"))
+    assert [type(event) for event in _events("glm4", f"Not {text}")] == [Content]
 
 
 def test_cost_does_not_depend_on_the_number_of_formats() -> None:
