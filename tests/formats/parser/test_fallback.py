@@ -154,3 +154,16 @@ def test_auto_is_no_format_to_write_in() -> None:
     assert Parser("auto").format is AUTO
     with pytest.raises(ValueError, match="auto only parses"):
         write(AUTO, SETS[0])
+
+
+def test_a_tag_with_the_name_of_a_tool_has_only_arguments() -> None:
+    for body in ("<city>Oslo</city> and more", "Oslo", "<city>a</city><city>b</city>", "<city><days>1</days></city>"):
+        text = f"<get_weather>{body}</get_weather>"
+        assert [type(event) for event in _events("qwen3_5", text)] == [Content], body
+
+
+@pytest.mark.parametrize("shown", ["<tool_call>\nnothing\n", ""])
+def test_end_markers_are_dropped_only_without_a_start_marker(shown: str) -> None:
+    (event,) = _events("xml_function", f"Text.\n{shown}</tool_call>")
+    assert isinstance(event, Content)
+    assert event.text == ("Text.\n" + shown + "</tool_call>" * bool(shown))
