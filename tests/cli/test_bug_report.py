@@ -61,7 +61,7 @@ def test_letters_and_digits_are_replaced_and_structure_is_kept() -> None:
         ("🇩🇪 Ⓐ e\u0327\u200b\ue000", "öö ö xööö"),
         ("\\d\\x41\\u005f\\u0041\\ud83d\\ude00\\\\n", "\\x\\x78\\u0078\\u0078\\ud83d\\ude42\\\\x"),
         ("cut <tool_ca", "xxx <tool_ca"),
-        ("cut tool_ca", "xxx xxxx_xx"),
+        ("cut tool_ca", "xxx tool_ca"),  # the start of a marker
         ("cut functo", "xxx xxxxxx"),  # a word may begin like `functools[`
         ("NAME Name name", "XXXX Xxxx name"),
         ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁begin｜>"),

@@ -300,7 +300,7 @@ def test_calls_in_the_format_of_the_directory_are_found_in_the_text() -> None:
         (cell,) = cells(measure(url, str(MODELS / "glm4-key-value"), *only)).values()
         (other,) = cells(measure(url, "--format", "mistral", *only)).values()
     assert (counts(cell)["called"], counts(cell)["left_in_text"]) == ((0, 3), (3, 3))
-    assert counts(other)["left_in_text"] == (0, 3)
+    assert counts(other)["left_in_text"] == (3, 3)  # mistral reads a call in the syntax of another format
 
 
 def test_a_completions_endpoint_is_sent_what_toolfmt_renders_and_toolfmt_reads_it() -> None:

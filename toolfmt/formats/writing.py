@@ -15,6 +15,7 @@ from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.parser import Parser
 from toolfmt.formats.registry import resolved
+from toolfmt.formats.tolerances import OF_THE_FORMAT
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import counting_tools, kind_of, tool_schemas
@@ -72,7 +73,7 @@ def read_back(format: ToolCallFormat, text: str, tools: object = None) -> list[t
     Returns:
         Pairs of a tool's name and its arguments as JSON with sorted keys.
     """
-    parser = Parser(format, tools=tools)
+    parser = Parser(format, tools=tools, tolerate=OF_THE_FORMAT)
     names: list[str] = []
     arguments: list[str] = []
     for event in [*parser.feed(text), *parser.finish()]:

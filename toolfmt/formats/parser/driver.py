@@ -262,15 +262,15 @@ class Driver:
         """
         scan, calls = self.scan, self.calls
         framed = opener in self.markers.framing
-        outside, self.state = self.state, "call"
+        outside = self.state
         if outside != "between":
             scan.keep(begin)
         if self.within is None and (self.blocks.of_marker or (opener in FENCES and not framed)):
             example = yield from self.blocks.example(opener, begin, self.sought.call_starts)
             if example is not None:
                 scan.release()
-                self.state = outside
                 return example
+        self.state = "call"
         calls.begin_frame(begin, opener if framed else "")
         if not framed:
             scan.rewind(begin)
