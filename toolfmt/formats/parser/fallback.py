@@ -15,6 +15,7 @@ from typing import NoReturn
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows
+from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import COMMON_REASONING, ToolCallFormat
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.markers import CODE, Markers, ScanTargets, scan_targets
@@ -134,7 +135,10 @@ class Fallback:
         """
         found: list[tuple[Syntax, int]] = []
         undeclared: Syntax | None = None
+        tag_follows = bool(place.start) and place.here > place.begin and (yield from place.scan.peek()) == "<"
         for syntax in (yield from self._candidates(place.scan, place.start)):
+            if tag_follows and isinstance(syntax.engine, JsonObject) and syntax.text == place.start:
+                continue  # no JSON follows
             name, length = yield from place.first_name(syntax)
             if name and place.calls.is_known(name) is not False:
                 found.append((syntax, length))
