@@ -116,7 +116,9 @@ def test_the_page_of_the_package_leads_nowhere_that_is_not_there(metadata: Messa
 def test_the_sdist_builds_the_same_wheel(dist: Path, wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as packed:
-        packed.extractall(tmp_path / "source", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+        if hasattr(tarfile, "data_filter"):  # since CPython 3.11.4
+            packed.extraction_filter = tarfile.data_filter
+        packed.extractall(tmp_path / "source")
     (source,) = (tmp_path / "source").iterdir()
     (again,) = built(source, tmp_path / "dist", "--wheel").glob("*.whl")
     assert wheel.filename is not None
