@@ -67,9 +67,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """A page of `docs/` with links to other files of the repository that lead to the pages that show these.
 
-    The design pages are in the navigation but not in the search, whose index every page loads: they are about the code.
+    The design pages and the list of other projects' bugs are in the navigation but not in the search, whose index every
+    page loads: they are not about using toolfmt.
     """
-    if page.file.src_uri.startswith("design/"):
+    if page.file.src_uri.startswith("design/") or page.file.src_uri == "faults.md":
         page.meta["search"] = {"exclude": True}
     if page.file.generated_by is not None:
         return markdown
