@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -87,15 +87,10 @@ class ManyLiterals(Literals):
     pattern does not depend on them, because each begins with a line break or is only searched for with `match`.
     """
 
-    __slots__ = ("_groups", "_names", "_singles", "_table")
+    __slots__ = ("_groups", "_names", "_table")
 
     def __init__(self, table: LiteralTable, names: tuple[str, ...] = ()) -> None:
-        self._table, self._names = table, names
-        self._groups = dict(table.groups)
-        for beginning, group in _groups(names).items():
-            shared = self._groups.get(beginning)
-            self._groups[beginning] = group if shared is None else _longest_first((*shared, *group))
-        self._singles = table.singles.union(name for name in names if len(name) == 1)
+        self._table, self._names, self._groups = table, names, _groups(names)
         self.first = table.first.union(name[0] for name in names)
         self.longest = max(table.longest, max(map(len, names), default=0))
         self.trigger = self.before = ""
@@ -110,13 +105,21 @@ class ManyLiterals(Literals):
         return ManyLiterals(_table_with(self._table, others), self._names)
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
-        for literal in self._groups.get(text[at : at + 2], ()):
-            if at + len(literal) > len(text):
-                if not closed and literal.startswith(text[at:]):
-                    return ""
-            elif text.startswith(literal, at):
-                return literal
-        return text[at] if text[at] in self._singles else None
+        table, rest = self._table, text[at : at + self.longest]
+        ends = not closed and at + len(rest) == len(text)
+        if ends and rest in table.beginnings:
+            return ""
+        found = None
+        for name in self._groups.get(rest[:2], ()):
+            if rest.startswith(name):
+                found = name
+                break
+            if ends and name.startswith(rest):
+                return ""
+        for length in table.lengths.get(rest[:2]) or table.lengths.get(rest[0], ()):
+            if rest[:length] in table.literals:
+                return rest[:length] if found is None or length > len(found) else found
+        return found
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         search = self._table.pattern.search
@@ -140,17 +143,25 @@ class ManyLiterals(Literals):
 
 
 class LiteralTable:
-    """The literals that many sets share, by their first two characters, and a pattern for these."""
+    """The literals that many sets share."""
 
     def __init__(self, literals: frozenset[str]) -> None:
         self.literals = literals
         self.first = frozenset(literal[0] for literal in literals)
-        self.singles = frozenset(literal for literal in literals if len(literal) == 1)
         self.longest = max(map(len, literals))
-        self.groups = _groups(tuple(literals))
+        self.beginnings = frozenset(literal[:end] for literal in literals for end in range(1, len(literal)))
+        """The texts that may become a literal."""
         seconds: dict[str, set[str]] = {}
+        lengths: dict[str, set[int]] = {}
         for literal in literals:
             seconds.setdefault(literal[0], set()).add(literal[1:2])
+            lengths.setdefault(literal[:2], set()).add(len(literal))
+        for one in [one for one in lengths if len(one) == 1]:
+            for beginning in lengths:
+                if beginning[0] == one:
+                    lengths[beginning].add(1)
+        self.lengths = {beginning: tuple(sorted(found, reverse=True)) for beginning, found in lengths.items()}
+        """The lengths of the literals by their first two characters, the longest first."""
         self.pattern = re.compile("|".join(_beginning(first, then) for first, then in sorted(seconds.items())))
 
 
@@ -166,15 +177,11 @@ def _beginning(first: str, then: set[str]) -> str:
     return f"{re.escape(first)}(?:[{re.escape(''.join(sorted(then)))}]|\\Z)"
 
 
-def _longest_first(literals: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(literals, key=lambda literal: (-len(literal), literal)))
-
-
-def _groups(literals: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def _groups(literals: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return the literals by their first two characters and, for the end of a text, by their first one, the longest
     first."""
     groups: dict[str, list[str]] = {}
-    for literal in _longest_first(literals):
+    for literal in sorted(literals, key=len, reverse=True):
         groups.setdefault(literal[:2], []).append(literal)
         if len(literal) > 1:
             groups.setdefault(literal[0], []).append(literal)
