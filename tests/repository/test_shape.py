@@ -130,7 +130,7 @@ LONG_MODULES = {
     "toolfmt/formats/engines/raw_value.py": 610,  # one decision, where a value ends, by what follows each marker
     "toolfmt/formats/engines/tagged.py": 615,  # one engine, and the checks of its markers
     "toolfmt/formats/grammar/schemas.py": 525,  # which schemas grammars support, in one place
-    "toolfmt/formats/parser/driver.py": 515,  # one state machine
+    "toolfmt/formats/parser/driver.py": 495,  # one state machine
     "toolfmt/formats/scanner/scanner.py": 460,  # the primitives
     "toolfmt/grammars/gbnf.py": 440,  # one exporter
     "toolfmt/inspect/probe/capabilities.py": 430,  # one probe a capability

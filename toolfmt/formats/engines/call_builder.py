@@ -78,8 +78,10 @@ class CallBuilder(ArgumentsText):
     """Whether the caller checks arguments: a call then ends with an `UncheckedEnd`, and the driver sees each chunk."""
     _frame = 0
     _inside: int | None = None
-    _opener = ""
-    _head: str | None = None
+    _left_out: tuple[int, int] | None = None
+    opener = ""
+    """The start marker of the frame; empty if it has none."""
+    head: str | None = None
     """The text from the start of the frame to its first call, once a second call has started. A copy parses it too."""
     committed_before = False
     addressed = ""
@@ -133,12 +135,17 @@ class CallBuilder(ArgumentsText):
 
     def begin_foreign(self, syntax: Any, opener: str) -> None:
         """Note that the frame is in the syntax of another format, with this start marker."""
-        self.foreign, self._opener = syntax, opener
+        self.foreign, self.opener = syntax, opener
 
     def inside(self) -> None:
         """Note that the first call of the frame begins here, after what follows the frame's start marker."""
         if self._inside is None:
             self._inside = self._scan.position
+
+    def leave_out(self, begin: int) -> None:
+        """Note that the text from `begin` to here, before the first call of the frame, means nothing. A copy does not
+        parse it."""
+        self._left_out = begin, self._scan.position
 
     def commit(self) -> None:
         """From here on this is certainly a call: an error rejects it.
@@ -372,7 +379,7 @@ class CallBuilder(ArgumentsText):
 
     def begin_frame(self, position: int, opener: str) -> None:
         """Begin a frame of calls with this start marker, and its first call."""
-        self._frame, self._inside, self._opener, self._head = position, None, opener, None
+        self._frame, self._inside, self.opener, self.head, self._left_out = position, None, opener, None, None
         self.readable_from = position
         self.begin_dependent(position)
 
@@ -384,10 +391,12 @@ class CallBuilder(ArgumentsText):
 
     def begin_at(self, position: int) -> None:
         """Begin another call of the frame at this offset, which ends the previous one."""
-        if self._head is None and position > self._frame:
-            self._head = self._opener
+        if self.head is None and position > self._frame:
+            self.head = self.opener
             if self._inside is not None:
-                self._head = self._scan.kept_between(self._frame, self._inside)
+                begin, end = self._left_out or (self._frame, self._frame)
+                kept = self._scan.kept_between
+                self.head = kept(self._frame, begin) + kept(end, self._inside)
         self._finish(position)
         self._scan.forget_before(position)
         self.readable_from = position
@@ -412,11 +421,6 @@ class CallBuilder(ArgumentsText):
         return self._begin
 
     @property
-    def head(self) -> str | None:
-        """The text from the start of the frame to its first call; None while the first call is open."""
-        return self._head
-
-    @property
     def waiting_for(self) -> str:
         """The open call, as a sentence."""
         if self._announced:
@@ -428,7 +432,7 @@ class CallBuilder(ArgumentsText):
         twin = CallBuilder(scan, self._schemas, self._allowed, self._ends)
         twin.checked = self.checked
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
-        twin.index, twin.foreign = self.index - self._open, self.foreign
+        twin.index, twin.foreign, twin.opener = self.index - self._open, self.foreign, self.opener
         return twin
 
     def adopt(self, other: CallBuilder) -> None:

@@ -217,7 +217,9 @@ class JsonObject(Frame):
         """Parse a frame, from after its start marker to after its end marker."""
         surroundings = self._surroundings
         if not calls.committed and (text := (yield from self.text_before_call(scan, calls))):
+            begin = scan.position
             scan.skip(text)
+            calls.leave_out(begin)
             calls.record_tolerance("text_in_frame")
         if surroundings.lead and not (yield from self._read_lead(scan)):
             calls.record_tolerance("missing_opener")

@@ -58,16 +58,16 @@ def _open_text(driver: Driver) -> tuple[str | None, int, str]:
         return head, scan.offset, scan.text
     start = scan.mark if head is None else calls.readable_from
     text = scan.kept_between(start, scan.position) + scan.text[scan.at :]
-    if head and text.lstrip().startswith(head):
-        head = None  # each call has its own start marker
     return head, start, text
 
 
 def _read_again(twin: Driver, committed: bool, head: str | None, text: str) -> list[Event]:
     """Parse the undecided text again, and return its events, most of which have been emitted."""
     twin.continued, twin.text, twin.parts, twin.fed = [], None, [], False
-    if twin.state == "call":
-        twin.state = "between"
+    if twin.state in ("call", "example"):
+        start = (head and twin.calls.opener) or twin.call_start
+        known = start in twin.sought.calls and ((head or "") + text).startswith(start)
+        twin.state, twin.again = ("content", start) if known else ("between", "")
     twin.reading = twin.read()
     twin.waiting = next(twin.reading)
     twin.calls.committed = committed

@@ -7,7 +7,6 @@ parses one frame of calls at a time, and knows none of this. `Parser` feeds the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.markers import FENCES
 from toolfmt.formats.parser.argument_check import ArgumentCheck, Validate
 from toolfmt.formats.parser.block import Blocks
+from toolfmt.formats.parser.end_markers import skip_end_markers, skip_trailing_markers
 from toolfmt.formats.parser.fallback import reading_of
 from toolfmt.formats.parser.reasoning import Drafts
 from toolfmt.formats.parser.recovery import Recovery
@@ -25,10 +25,6 @@ from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Pendi
 from toolfmt.formats.scanner.spans import Plain
 from toolfmt.messages.events import Content, Event, Reasoning
 
-_MOST_END_MARKERS = 100
-"""Length of a sequence of end markers without a call that is dropped at the end of an output."""
-_IN_LINE = re.compile(r"[ \t]*")
-
 
 class Driver:
     """Parses one output in one format."""
@@ -36,9 +32,14 @@ class Driver:
     # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
     fed = False
     """False while the prefix, which is text of the prompt, is parsed; then True."""
-    state: Literal["between", "content", "call", "reasoning", "block_start"] = "between"
-    """The current position: between calls, blocks and content (`between`), in content, in a frame of calls, in a
-    reasoning block, or directly after the start marker of a block, which the model may repeat (`block_start`)."""
+    state: Literal["between", "content", "example", "call", "reasoning", "block_start"] = "between"
+    """The current position: between calls, blocks and content (`between`), in content, in a frame of calls that may be
+    an example, in a frame of calls, in a reasoning block, or directly after the start marker of a block, which the
+    model may repeat (`block_start`)."""
+    call_start = ""
+    """What the open frame of calls, or example, starts with, if it is in content."""
+    again = ""
+    """In a copy made in a frame of calls or an example in content: what it starts with, which comes next."""
     beside_call = False
     """Whether whitespace here is next to a call or a marker, and not content."""
     after_call = False
@@ -108,7 +109,7 @@ class Driver:
                 return
             if self.after_call:
                 left = scan.text[scan.at : scan.at + 1] in self.markers.trailing_markers.first
-                self.after_call = left and (yield from self._skip_trailing_markers(scan.position))
+                self.after_call = left and (yield from skip_trailing_markers(self.format, scan, scan.position))
             if not self.after_call:
                 goes_on = yield from self._what_begins(spaces, begin)
 
@@ -154,37 +155,6 @@ class Driver:
             return True
         return begin == 0 and marker in self.markers.ignored_at_start
 
-    def _skip_trailing_markers(self, begin: int) -> Reading[bool]:
-        """Read trailing markers after a call, which are ignored. Return whether there are any; if not, read nothing."""
-        scan = self.scan
-        found = ""
-        while True:
-            more = yield from scan.literal(self.markers.trailing_markers)
-            yield from scan.take_while(_IN_LINE)
-            if not more:
-                break
-            found = more
-        here = scan.position
-        if found and (found in self.markers.repeated_ends or (yield from scan.peek()) in ("", "\r", "\n", "<")):
-            return True
-        opens = found and (yield from scan.literal(literals(*self.format.openers)))
-        scan.rewind(here if opens else begin)
-        return bool(opens)
-
-    def _skip_end_markers(self, begin: int) -> Reading[bool]:
-        """Read orphan end markers, of which one was read at `begin`, if they end the output. Return whether they do."""
-        scan, behind = self.scan, self.scan.position
-        scan.keep(begin)
-        while scan.position - begin <= _MOST_END_MARKERS:
-            yield from scan.skip_spaces()
-            if not (yield from scan.literal(self.markers.trailing_markers)):
-                break
-        ends = not (yield from scan.peek())
-        if not ends:
-            scan.rewind(behind)
-        scan.release()
-        return ends
-
     def _content_and_call(self) -> Reading[bool]:
         """Parse content, and the call or ignored marker after it. Return False at the end of the output."""
         self.name_at_start = False
@@ -213,7 +183,9 @@ class Driver:
             if blocks.fence:
                 wanted = look.at_fence if blocks.fence_line else look.in_program
             wanted = wanted.adding(self.closing, "\n" + self.closing) if self.closing else wanted
-            found = yield from self._run(Content, Plain(wanted))
+            found, self.again = self.again, ""
+            self.scan.skip(len(found))
+            found = found or (yield from self._run(Content, Plain(wanted)))
             if not found:
                 return False
             ends = bool(self.closing) and found.removeprefix("\n") == self.closing
@@ -250,7 +222,7 @@ class Driver:
             if opener in look.calls:
                 self.shows_start = True
             elif opener in marks.repeated_ends and not (self.shows_start or blocks.fence):
-                if (yield from self._skip_end_markers(here - len(before))):
+                if (yield from skip_end_markers(marks, self.scan, here - len(before))):
                     return False
             self._emit(Content, opener + example, here)
 
@@ -262,13 +234,16 @@ class Driver:
         """
         scan, calls = self.scan, self.calls
         framed = opener in self.markers.framing
-        outside = self.state
+        outside, self.call_start = self.state, ""
         if outside != "between":
             scan.keep(begin)
+            self.call_start = opener
         if self.within is None and (self.blocks.of_marker or (opener in FENCES and not framed)):
+            self.state = "example"
             example = yield from self.blocks.example(opener, begin, self.sought.call_starts)
             if example is not None:
                 scan.release()
+                self.state = outside
                 return example
         self.state = "call"
         calls.begin_frame(begin, opener if framed else "")
@@ -505,7 +480,7 @@ class Driver:
             return "The output has ended."
         if self.state == "call":
             return self.calls.waiting_for
-        if self.state == "between":
+        if self.state in ("between", "example"):
             return "Content, a call or a reasoning block may start here."
         if self.state != "content":
             return f"A reasoning block, up to {' or '.join(self.block_closers)}."

@@ -1,0 +1,46 @@
+"""A copy of a parser emits what the parser itself would have emitted, wherever it is made."""
+
+from __future__ import annotations
+
+import pytest
+from guarantees import check_copy
+
+TOOLS = [
+    {"name": "get_time", "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}}},
+    {"name": "print", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}},
+]
+CALL = '{"name": "get_time", "arguments": {"zone": "CET"}}'
+
+
+@pytest.mark.parametrize("format", ["auto", "json", "apriel", "lfm2", "gpt_oss", "xml_function", "phi4"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n\n```t",
+        "x\n[B",
+        f"> {CALL}\n\nAs quoted.",
+        f"See:\n\n```json\n{CALL}\n```\nThat was it.",
+        f"Inline `{CALL}` is text.",
+    ],
+)
+def test_a_copy_made_while_an_example_is_undecided_loses_nothing(format: str, text: str) -> None:
+    for place in range(len(text) + 1):
+        check_copy(format, text, place, tools=TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("json", f"<tool_call>Let me see\n[{CALL}, {CALL}]</tool_call>"),
+        ("ernie45", f"<tool_call>Let me see\n{CALL}{{n"),
+        (
+            "kimi_k2",
+            "<|tool_call_begin|>0<|tool_call_argument_begin|>{<|tool_call_end|><|tool_call_begin|>",
+        ),
+        ("auto", "<tool_calls><tool_call>e</tool_call><tool_call>"),
+        ("auto", "<tool_calls><tool_call>e<tool_sep></tool_call><tool_call>print<tool_sep>"),
+    ],
+)
+def test_a_copy_made_in_a_later_call_of_a_frame_continues_the_frame(format: str, text: str) -> None:
+    for place in range(len(text) + 1):
+        check_copy(format, text, place, tools=TOOLS)
