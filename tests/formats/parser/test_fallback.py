@@ -92,6 +92,15 @@ def test_without_declared_tools_only_the_own_start_marker_counts(tools: list[Any
     assert [type(event) for event in _events("lfm2", framed, tools=tools)] == [Content]
 
 
+def test_a_tag_with_the_name_of_a_tool_needs_a_tolerance_in_auto_too() -> None:
+    """No format has such tags."""
+    text = "<get_weather><city>Oslo</city></get_weather>"
+    (end,) = [event for event in _events("auto", text) if isinstance(event, ToolCallEnd)]
+    assert end.tolerated == ("foreign_format:name_tag",)
+    (event,) = _events("auto", text, strict=True)
+    assert isinstance(event, ToolCallRejected)
+
+
 def test_auto_rejects_an_undeclared_tool_in_a_frame() -> None:
     text = '<tool_call>{"name": "open_door", "arguments": {}}</tool_call>'
     (event,) = _events("auto", text)

@@ -84,7 +84,7 @@ class Fallback:
             raise Malformed(wrong.reason, wrong.expected, wrong.at)
         yield from place.skip_to(syntax)
         calls.begin_foreign(syntax, syntax.text)
-        if self.own is not None:
+        if self.own is not None or syntax in syntaxes().name_tag:  # no format has these tags
             calls.tolerate_each(f"{FOREIGN}:{syntax.name}")
         if repeated:
             calls.record_tolerance(_REPEATED)
