@@ -252,15 +252,14 @@ class JsonObject(Frame):
     def text_before_call(self, scan: Scan, calls: CallBuilder) -> Reading[int]:
         """Return the length of a text on lines of its own between the start marker of a frame and the object of a call.
 
-        It is 0 if there is none, or if the object is not a call of a declared tool. Nothing is consumed.
+        It is 0 if there is none, or if the object is not a call of a declared tool. Only whitespace is consumed.
         """
         if not calls.declared or len(self.closer) < MIN_CONTROL_TOKEN or self._surroundings.lead:
             return 0
-        here = scan.position
         spaces = yield from scan.spaces()
         if (spaces and "\n" not in spaces) or not (yield from scan.peek()).isalpha():
-            scan.rewind(here)
             return 0
+        here = scan.position
         stops = literals(*_OBJECTS_ON_LINE, *_NOT_IN_TEXT, *self._all_closers, *self.openers)
         found = yield from scan.find_near(stops, _MOST_TEXT)
         begin = scan.position - len(found) + 1

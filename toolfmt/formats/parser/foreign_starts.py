@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN
 from toolfmt.formats.markers import CODE, FENCES, Markers, ScanTargets, scan_targets
@@ -25,7 +25,7 @@ class _Tables:
     opener_in: dict[str, str]
 
 
-@cache
+@lru_cache(maxsize=64)
 def _tables(markers: Markers, names_count: bool) -> _Tables:
     known = syntaxes()
     own = scan_targets(markers, ())

@@ -113,7 +113,7 @@ class Parser:
         pending = self._driver.waiting
         if pending is None or not text:
             return self._read(text)
-        scan, span, emitted = pending.scan, pending.span, text
+        scan, span = pending.scan, pending.span
         try:
             if scan.text or pending.outer:
                 events = pass_over_joined(pending, text)
@@ -123,19 +123,18 @@ class Parser:
             if found is not None:
                 events = pass_over(pending, text, found)
                 return self._read(text) if events is None else events
-            encode = span.encode
-            if encode is not None:
-                emitted = encode(text)
+            kind = pending.kind
+            if kind is None:
+                emitted = text if span.encode is None else span.encode(text)
         except TypeError:
             self._check(text)
             raise
         # From here on this is `pass_over` for a chunk that cannot end the span, which most chunks are.
         start = scan.offset
         scan.offset = start + len(text)
-        kind = pending.kind
         if kind is not None:
             pending.seen(text)  # type: ignore[misc]  # text has it
-            return [kind(emitted, start)]
+            return [kind(text, start)]
         scan.kept.append(text)
         pending.fragments.append(emitted)  # type: ignore[union-attr]  # arguments have them
         return [ToolCallArguments(pending.calls.index, emitted)] if pending.emits else []  # type: ignore[union-attr]  # it has them

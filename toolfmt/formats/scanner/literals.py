@@ -107,7 +107,7 @@ class ManyLiterals(Literals):
     def match(self, text: str, at: int, closed: bool) -> str | None:
         table, rest = self._table, text[at : at + self.longest]
         ends = not closed and at + len(rest) == len(text)
-        if ends and rest in table.beginnings:
+        if ends and rest in table.beginnings(rest[:2]):
             return ""
         found = None
         for name in self._groups.get(rest[:2], ()):
@@ -149,20 +149,36 @@ class LiteralTable:
         self.literals = literals
         self.first = frozenset(literal[0] for literal in literals)
         self.longest = max(map(len, literals))
-        self.beginnings = frozenset(literal[:end] for literal in literals for end in range(1, len(literal)))
-        """The texts that may become a literal."""
+        self._longer = frozenset(literal[0] for literal in literals if len(literal) > 1)
+        self._beginnings: dict[str, frozenset[str]] = {}
+        self._groups: dict[str, list[str]] = {}
         seconds: dict[str, set[str]] = {}
-        lengths: dict[str, set[int]] = {}
         for literal in literals:
             seconds.setdefault(literal[0], set()).add(literal[1:2])
-            lengths.setdefault(literal[:2], set()).add(len(literal))
-        for one in [one for one in lengths if len(one) == 1]:
-            for beginning in lengths:
-                if beginning[0] == one:
-                    lengths[beginning].add(1)
-        self.lengths = {beginning: tuple(sorted(found, reverse=True)) for beginning, found in lengths.items()}
+            self._groups.setdefault(literal[:2], []).append(literal)
+        self.lengths: dict[str, tuple[int, ...]] = {}
         """The lengths of the literals by their first two characters, the longest first."""
+        for beginning, group in self._groups.items():
+            lengths = {len(literal) for literal in group}
+            if beginning[0] in self._groups:
+                lengths.add(1)
+            self.lengths[beginning] = tuple(sorted(lengths, reverse=True))
         self.pattern = re.compile("|".join(_beginning(first, then) for first, then in sorted(seconds.items())))
+
+    def beginnings(self, beginning: str) -> frozenset[str]:
+        """Return the texts that may become a literal and start with these characters, of which there are at most two.
+
+        They are made at the first use: those of all literals of a format would take a megabyte.
+        """
+        if len(beginning) == 1:
+            return self._longer
+        found = self._beginnings.get(beginning)
+        if found is None:
+            group = self._groups.get(beginning, ())
+            found = frozenset(literal[:end] for literal in group for end in range(2, len(literal)))
+            if group:
+                self._beginnings[beginning] = found
+        return found
 
 
 @lru_cache(maxsize=64)
