@@ -11,7 +11,7 @@ import toolfmt
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, write
 from toolfmt.formats.parser.fallback import AUTO
-from toolfmt.messages.events import Content, Event, ToolCallEnd, ToolCallRejected, merge
+from toolfmt.messages.events import Content, Event, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
 from toolfmt.testing.prose_pieces import MOST, TOOLS, pieces, read
 
 WEATHER = [
@@ -176,3 +176,11 @@ def test_end_markers_are_dropped_only_without_a_start_marker(shown: str) -> None
     (event,) = _events("xml_function", f"Text.\n{shown}</tool_call>")
     assert isinstance(event, Content)
     assert event.text == ("Text.\n" + shown + "</tool_call>" * bool(shown))
+
+
+def test_a_tool_with_a_name_of_one_letter_is_found() -> None:
+    tools = [{"name": "f"}, {"name": "fo"}]
+    for name in ("f", "fo"):
+        for text in (f"{name}{{}}", f"Now.\n{name}{{}}"):
+            events = _events("step_audio", text, tools=tools)
+            assert [event.name for event in events if isinstance(event, ToolCallStart)] == [name]

@@ -26,3 +26,12 @@ def test_many_literals_find_what_a_trie_finds(shared: set[str], names: set[str],
     found, first = many.may_end(text), trie.search(text, 0, False)
     begins = len(text) if found is None else many.beginning(found)
     assert begins == (len(text) if first is None else None if first[1] else first[0])
+
+
+@given(shared=st.sets(LITERAL, min_size=1, max_size=8), names=st.sets(LITERAL, max_size=4), text=TEXT.filter(bool))
+def test_names_of_any_length_are_matched(shared: set[str], names: set[str], text: str) -> None:
+    many = ManyLiterals(LiteralTable(frozenset(shared)), tuple(names))
+    trie = Literals(tuple({*shared, *names}))
+    for at in range(len(text)):
+        for closed in (True, False):
+            assert many.match(text, at, closed) == trie.match(text, at, closed)

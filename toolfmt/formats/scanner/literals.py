@@ -110,7 +110,7 @@ class ManyLiterals(Literals):
         if ends and rest in table.beginnings(rest[:2]):
             return ""
         found = None
-        for name in self._groups.get(rest[:2], ()):
+        for name in self._groups.get(rest[:2]) or self._groups.get(rest[0], ()):
             if rest.startswith(name):
                 found = name
                 break
@@ -198,9 +198,12 @@ def _groups(literals: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     first."""
     groups: dict[str, list[str]] = {}
     for literal in sorted(literals, key=len, reverse=True):
-        groups.setdefault(literal[:2], []).append(literal)
-        if len(literal) > 1:
-            groups.setdefault(literal[0], []).append(literal)
+        for beginning in {literal[:2], literal[0]}:
+            groups.setdefault(beginning, []).append(literal)
+        if len(literal) == 1:
+            for beginning, group in groups.items():
+                if len(beginning) == 2 and beginning[0] == literal:
+                    group.append(literal)
     return {beginning: tuple(group) for beginning, group in groups.items()}
 
 
