@@ -1,6 +1,6 @@
 """A set of many literals finds what a trie of them finds."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolfmt.formats.scanner.literals import Literals, LiteralTable, ManyLiterals
@@ -29,6 +29,8 @@ def test_many_literals_find_what_a_trie_finds(shared: set[str], names: set[str],
 
 
 @given(shared=st.sets(LITERAL, min_size=1, max_size=8), names=st.sets(LITERAL, max_size=4), text=TEXT.filter(bool))
+@example(shared={"<"}, names={"a"}, text="ab")
+@example(shared={"<"}, names={"a", "ab"}, text="ab<")
 def test_names_of_any_length_are_matched(shared: set[str], names: set[str], text: str) -> None:
     many = ManyLiterals(LiteralTable(frozenset(shared)), tuple(names))
     trie = Literals(tuple({*shared, *names}))
