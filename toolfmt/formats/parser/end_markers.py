@@ -34,7 +34,7 @@ def skip_trailing_markers(format: ToolCallFormat, scan: Scan, begin: int) -> Rea
 
 def skip_end_markers(markers: Markers, scan: Scan, begin: int) -> Reading[bool]:
     """Read orphan end markers, of which one was read at `begin`, if they end the output. Return whether they do."""
-    behind = scan.position
+    after = scan.position
     scan.keep(begin)
     while scan.position - begin <= _MOST_END_MARKERS:
         yield from scan.skip_spaces()
@@ -42,6 +42,6 @@ def skip_end_markers(markers: Markers, scan: Scan, begin: int) -> Reading[bool]:
             break
     ends = not (yield from scan.peek())
     if not ends:
-        scan.rewind(behind)
+        scan.rewind(after)
     scan.release()
     return ends
