@@ -32,6 +32,7 @@ def test_a_copy_made_while_an_example_is_undecided_loses_nothing(format: str, te
     ("format", "text"),
     [
         ("json", f"<tool_call>Let me see\n[{CALL}, {CALL}]</tool_call>"),
+        ("json", f"<tool_call>Let me see\n{CALL}</tool_call>\n<tool_call>[{CALL}, {CALL}]</tool_call>"),
         ("ernie45", f"<tool_call>Let me see\n{CALL}{{n"),
         (
             "kimi_k2",

@@ -30,7 +30,9 @@ def test_many_literals_find_what_a_trie_finds(shared: set[str], names: set[str],
 
 @given(shared=st.sets(LITERAL, min_size=1, max_size=8), names=st.sets(LITERAL, max_size=4), text=TEXT.filter(bool))
 @example(shared={"<"}, names={"a"}, text="ab")
-@example(shared={"<"}, names={"a", "ab"}, text="ab<")
+@example(shared={"<"}, names={"a", "abc"}, text="abx")
+@example(shared={"ab"}, names={"a"}, text="abx")
+@example(shared={"a"}, names={"ab"}, text="abx")
 def test_names_of_any_length_are_matched(shared: set[str], names: set[str], text: str) -> None:
     many = ManyLiterals(LiteralTable(frozenset(shared)), tuple(names))
     trie = Literals(tuple({*shared, *names}))
