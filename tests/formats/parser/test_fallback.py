@@ -141,6 +141,12 @@ def test_a_malformed_call_in_another_frame_is_rejected_up_to_its_end_marker(form
         assert [text[slice(*event.span)] for event in rejected] == [text.removesuffix(" That is all.")]
 
 
+@pytest.mark.parametrize("format", ["jamba", "hunyuan_v3", "deepseek_dsml"])
+def test_a_longer_start_marker_of_another_format_is_read_although_a_tag_follows_the_own_one(format: str) -> None:
+    text = f"<tool_calls><tool_call>{JSON_CALL}</tool_call></tool_calls>"
+    assert _calls(format, text) == [("get_weather", {"city": "Oslo"})]
+
+
 def test_a_word_starts_a_frame_only_at_the_start_of_a_line() -> None:
     text = f"functools[{JSON_CALL}]"
     assert any(isinstance(event, ToolCallEnd) for event in _events("glm4", f"I look.\n{text}"))
