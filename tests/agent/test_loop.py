@@ -138,6 +138,15 @@ def test_a_rejection_is_reported_and_the_call_can_be_repeated(weather: Weather) 
     assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
 
 
+def test_a_call_that_repeats_another_one_is_not_reported(weather: Weather) -> None:
+    """The model would be asked to write a call again that was executed."""
+    answer = calls("Oslo")
+    answer.rejected = [Rejected(1, "repeated_call", (0, 1), "get_weather('Oslo')", "get_weather")]
+    outcome = run(scripted(answer, Message("So.")), [USER], weather.registry)
+    assert [message["role"] for message in outcome.messages] == ["user", "assistant", "tool", "assistant"]
+    assert (outcome.ended, weather.cities) == ("answered", ["Oslo"])
+
+
 def test_several_rejections_are_reported_in_one_message_after_the_results(weather: Weather) -> None:
     answer = calls("Oslo")
     answer.rejected = [Rejected(at, "malformed_syntax", (0, 1), "<x>", "get_weather") for at in (1, 2)]

@@ -242,6 +242,14 @@ def test_a_rejected_call_is_an_error_if_the_caller_requests_it(kind: type[Stream
     assert error(cut[-1]) is None and read(kind, cut).ending == ENDINGS[kind]["cut"]
 
 
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_call_that_repeats_another_one_is_no_error(kind: type[StreamEncoder]) -> None:
+    call = '{"name": "f", "arguments": {"city": "A"}}'
+    payloads = stream(kind, events(f"<tool_call>{call}</tool_call>\nIn Python:\nf(city='A')"), rejected="error")
+    assert error(payloads[-1]) is None
+    assert len(read(kind, payloads).calls) == 1
+
+
 @pytest.mark.parametrize("kind", [Chat, Messages, Responses])
 def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[StreamEncoder]) -> None:
     """Its arguments were already sent: nothing else would show the client that it must not be executed."""

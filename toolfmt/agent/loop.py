@@ -105,7 +105,8 @@ def run(
             for call in answer.tool_calls:
                 executions.append(registry.execute(call, wait))
                 add(executions[-1].message)
-            rejections = [registry.execute(rejected) for rejected in answer.rejected]
+            wrong = [rejected for rejected in answer.rejected if rejected.reason != "repeated_call"]  # that one ran
+            rejections = [registry.execute(rejected) for rejected in wrong]
             executions += rejections
             if rejections:
                 add(_joined(rejections))

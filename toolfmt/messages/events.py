@@ -23,7 +23,12 @@ __all__ = [
 ]
 
 RejectionReason: TypeAlias = Literal[
-    "malformed_syntax", "incomplete_output", "missing_tool_name", "undeclared_tool", "invalid_arguments"
+    "malformed_syntax",
+    "incomplete_output",
+    "missing_tool_name",
+    "undeclared_tool",
+    "invalid_arguments",
+    "repeated_call",
 ]
 
 _MOST_SHOWN = 100

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import islice
+from typing import NamedTuple
 
-from toolfmt.messages.events import RejectionReason
+from toolfmt.messages.events import RejectionReason, ToolCallRejected
 
 MAX_EXPECTED = 200
 """Maximum number of characters of `expected`."""
@@ -96,11 +97,33 @@ def rejection_message(
     return f"{call} rejected: {problem and problem + '; '}expected {expected}{found} (character {at} of the call)."
 
 
+class Refusal(NamedTuple):
+    """Why a call is rejected."""
+
+    reason: RejectionReason
+    at: int
+    """The offset of the first character that cannot continue the call."""
+    expected: str
+    """A phrase for what would have been valid there."""
+    problem: str = ""
+    """What is wrong, if it is more specific than the reason."""
+
+    def event(
+        self, index: int, span: tuple[int, int], raw: str, *, name: str, declared: Collection[str]
+    ) -> ToolCallRejected:
+        """Return the event of a call with this index, range, text and name. `declared` are the names of the tools."""
+        reason, at, expected, problem = self
+        at = min(max(at, span[0]), span[1])
+        message = rejection_message(reason, raw, at - span[0], expected, problem=problem, name=name, declared=declared)
+        return ToolCallRejected(index, reason, span, raw, at, expected, message)
+
+
 _PROBLEMS: dict[RejectionReason, str] = {
     "malformed_syntax": "",
     "incomplete_output": "the output ended before the call was complete",
     "missing_tool_name": "it has no tool name",
     "invalid_arguments": "the arguments are invalid",
+    "repeated_call": "it repeats an earlier one",
 }
 
 

@@ -10,23 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
-from toolfmt.formats.engines.name_repair import NameRepair
+from toolfmt.formats.engines.declared_tools import DeclaredTools
 from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.tolerances import EXPECTED, kind_of, problem_of
 from toolfmt.formats.values.arguments_text import ArgumentsText
-from toolfmt.formats.values.schema_types import Types, parameter_types
+from toolfmt.formats.values.earlier_calls import EndedCall, may_repeat, repeats, with_this
 from toolfmt.messages.events import (
     Event,
     RejectionReason,
     ToolCallArguments,
     ToolCallEnd,
-    ToolCallRejected,
     ToolCallStart,
 )
-from toolfmt.messages.rejections import MAX_EXPECTED, rejection_message
-from toolfmt.messages.tools import parameter_order
+from toolfmt.messages.rejections import MAX_EXPECTED, Refusal
 
 MOST_UNDECLARED = 400
 """Maximum number of characters of the arguments of an undeclared tool for the call to be rejected. A longer one becomes
@@ -51,23 +49,11 @@ class Committed(Exception):
     """A dry run has seen enough."""
 
 
-class Refusal(NamedTuple):
-    """Why the open call is rejected."""
-
-    reason: RejectionReason
-    at: int
-    """The offset of the first character that cannot continue the call."""
-    expected: str
-    """A phrase for what would have been valid there."""
-    problem: str = ""
-    """What is wrong, if it is more specific than the reason."""
-
-
 Attempt: TypeAlias = tuple[dict[str, None], Refusal | None]
 """Tolerances and the rejection of an attempt at a call."""
 
 
-class CallBuilder(ArgumentsText):
+class CallBuilder(DeclaredTools, ArgumentsText):
     """The calls of one output, in the order of the text."""
 
     streams = True
@@ -92,9 +78,12 @@ class CallBuilder(ArgumentsText):
     readable_from = 0
     """The start of the last call of the frame that can be parsed without those before it (see `begin_dependent`)."""
     _open = _announced = emitting = _complete = _continued = False
-    _name = ""
     foreign: Any = None
     """The syntax of the frame, if it is that of another format. A copy parses the frame again in the same syntax."""
+    earlier: tuple[EndedCall, ...] = ()
+    """The last calls of this output that have ended."""
+    _id: str | None = None
+    """The id of the open call, while it is withheld."""
     name_at_start = False
     """Whether the open call may start with its name, as some formats allow at the start of an output."""
     _written = ""
@@ -104,7 +93,6 @@ class CallBuilder(ArgumentsText):
     key_at = -1
     """Where the last key of an object begins."""
     _refusal: Refusal | None = None
-    _name_repair: NameRepair | None = None
 
     def __init__(
         self,
@@ -115,17 +103,15 @@ class CallBuilder(ArgumentsText):
     ) -> None:
         self._ends = ends
         """Markers of which a truncated output may show only the beginning after a call."""
-        super().__init__()
+        ArgumentsText.__init__(self)
+        DeclaredTools.__init__(self, schemas)
         self.committed = False
         self._scan = scan
-        self._schemas = schemas
         self._allowed = allowed
         """The tolerances that may be applied; None for all."""
         self.tolerates_all = allowed is None
         self.index = -1
         self._tolerated: dict[str, None] = {}
-        self._types: dict[tuple[str, ...], Types] = {}
-        self._orders: dict[str, list[str]] = {}
 
     # --- for engines
 
@@ -174,8 +160,12 @@ class CallBuilder(ArgumentsText):
             repair = "" if resolved == name else "repaired_name"
             self.mark_rejected("undeclared_tool", "the name of a declared tool", self._name_begins, problem=repair)
         elif self._refusal is None:
-            self._announced = self.emitting = True
-            self.events.append(ToolCallStart(self.index, name, id))
+            self.emitting = True
+            if self.earlier and may_repeat(self.earlier, self._name, self._syntax):
+                self.withheld, self._id = True, id
+            else:
+                self._announced = True
+                self.events.append(ToolCallStart(self.index, name, id))
 
     @property
     def _name_begins(self) -> int:
@@ -275,57 +265,9 @@ class CallBuilder(ArgumentsText):
         return self._refusal is not None and self._refusal.reason == "undeclared_tool"
 
     def _pending(self, span: Span) -> PendingSpan:
-        if self.emitting and not self._held:
+        if self.emitting and not (self._held or self.withheld):
             return PendingSpan(self._scan, span, calls=self, fragments=self._emitted, emits=True)
         return PendingSpan(self._scan, span, calls=self, fragments=self._fragments if self.emitting else [])
-
-    def types(self, *path: str) -> Types:
-        """Return the JSON Schema types that the tool declares for a parameter or part of it; None if there are none.
-
-        Args:
-            path: The name of the parameter and the keys that lead to the part; an empty key means list items.
-        """
-        if self._schemas is None:
-            return None
-        key = (self._name, *path)
-        if key not in self._types:
-            self._types[key] = parameter_types(self._schemas.get(self._name, {}), *path)
-        return self._types[key]
-
-    @property
-    def declared(self) -> bool:
-        """Whether tools were given."""
-        return self._schemas is not None
-
-    def is_declared(self, word: str) -> bool:
-        """Whether a tool of exactly this name is declared."""
-        return self._schemas is not None and word in self._schemas
-
-    def is_known(self, name: str) -> bool | None:
-        """Whether the name is that of a declared tool, or can be repaired to one; None if no tools were given."""
-        return None if self._schemas is None else self.resolve_name(name) in self._schemas
-
-    def resolve_name(self, name: str) -> str:
-        """Return the declared tool that a wrong name must mean. If that is not exactly one tool, return the name."""
-        if self._schemas is None or not name or name in self._schemas:
-            return name
-        if self._name_repair is None:
-            self._name_repair = NameRepair(self._schemas)
-        return self._name_repair.resolve(name)
-
-    def declares(self, key: str, name: str | None = None) -> bool | None:
-        """Whether the open call's tool, or the tool `name`, declares the parameter; None if its schema is unknown."""
-        properties = self._properties(self._name if name is None else self.resolve_name(name))
-        return None if properties is None else key in properties
-
-    def any_declares(self, key: str) -> bool | None:
-        """Whether any tool declares a parameter of this name; None if no tools were given."""
-        return None if self._schemas is None else any(self.declares(key, name) for name in self._schemas)
-
-    @property
-    def spaced_names(self) -> tuple[str, ...]:
-        """The names of declared tools that contain a space."""
-        return tuple(name for name in self._schemas or () if " " in name)
 
     def dry_run(self, scan: Scan, until: Until = "end") -> DryRun:
         """Return calls of the same tools, for parsing a text of another scanner without reporting anything."""
@@ -337,43 +279,9 @@ class CallBuilder(ArgumentsText):
         if name:
             self.record_tolerance(name)
 
-    @property
-    def parameters(self) -> tuple[str, ...] | None:
-        """The parameters that the open call's tool declares; None if its schema is unknown."""
-        properties = self._properties(self._name)
-        return None if properties is None else tuple(map(str, properties))
-
-    def _properties(self, name: str) -> Mapping[str, Any] | None:
-        schema = None if self._schemas is None else self._schemas.get(name)
-        properties = None if schema is None else schema.get("properties")
-        return properties if isinstance(properties, (dict, Mapping)) else None
-
-    @property
-    def known(self) -> bool:
-        """Whether the tool of the last call is declared."""
-        return self.is_known(self._name) is True
-
     def text(self) -> str:
         """Return the text of the open call so far."""
         return self._scan.kept_between(self._begin, self._scan.position)
-
-    def accepts(self, keys: Collection[str]) -> bool:
-        """Whether these may be all arguments of the call: all are declared, and no required one is missing."""
-        schema = None if self._schemas is None else self._schemas.get(self._name)
-        required = None if schema is None else schema.get("required")
-        given = not isinstance(required, list) or all(key in keys for key in required)
-        return given and all(self.declares(key) is not False for key in keys)
-
-    def positional(self, position: int) -> str:
-        """Return the name of the parameter at a position, in the order of the tool definition."""
-        names = self._orders.get(self._name)
-        if names is None:
-            schema = {} if self._schemas is None else self._schemas.get(self._name, {})
-            names = self._orders[self._name] = parameter_order(schema)
-        if position >= len(names):
-            expected = f"at most {len(names)} arguments without keys" if names else "an argument with a key"
-            raise Malformed("invalid_arguments", expected)
-        return names[position]
 
     # --- for the driver
 
@@ -423,7 +331,7 @@ class CallBuilder(ArgumentsText):
     @property
     def waiting_for(self) -> str:
         """The open call, as a sentence."""
-        if self._announced:
+        if self._announced or self.withheld:
             return f"The arguments of call {self.index}, {self._name}."
         return f"Call {self.index}, whose name is not known yet."
 
@@ -433,6 +341,7 @@ class CallBuilder(ArgumentsText):
         twin.checked = self.checked
         twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
         twin.index, twin.foreign, twin.opener = self.index - self._open, self.foreign, self.opener
+        twin.earlier = self.earlier
         return twin
 
     def adopt(self, other: CallBuilder) -> None:
@@ -509,21 +418,34 @@ class CallBuilder(ArgumentsText):
             return
         span = (max(self._begin, 0), max(position, 0))
         if self._refusal is None:
-            end = self.index, span, tuple(self._tolerated)
-            checked = self.checked
-            self.events.append(UncheckedEnd(*end, self._scan.kept_between(*span)) if checked else ToolCallEnd(*end))
+            call = self._name, self._syntax, "".join(self._fragments if self.withheld else self._emitted)
+            if self.withheld:
+                self._emit_or_reject(call)
+            self.earlier = with_this(self.earlier, call)
+        if self._refusal is not None:
+            name = self._written if self.counts_length else self._name
+            raw = self._scan.kept_between(*span)
+            self.events.append(self._refusal.event(self.index, span, raw, name=name, declared=self._schemas or ()))
+        elif self.checked:
+            raw = self._scan.kept_between(*span)
+            self.events.append(UncheckedEnd(self.index, span, self.tolerances, raw))
         else:
-            self.events.append(self._rejected(self._refusal, span))
+            self.events.append(ToolCallEnd(self.index, span, self.tolerances))
 
-    def _rejected(self, refusal: Refusal, span: tuple[int, int]) -> ToolCallRejected:
-        reason, at, expected, problem = refusal
-        raw = self._scan.kept_between(*span)
-        at = min(max(at, span[0]), span[1])
-        name = self._written if reason == "undeclared_tool" else self._name
-        message = rejection_message(
-            reason, raw, at - span[0], expected, problem=problem, name=name, declared=self._schemas or ()
-        )
-        return ToolCallRejected(self.index, reason, span, raw, at, expected, message)
+    @property
+    def _syntax(self) -> str:
+        """The name of the syntax of the open call, if it is that of another format."""
+        return "" if self.foreign is None else str(self.foreign.name)
+
+    def _emit_or_reject(self, call: EndedCall) -> None:
+        """Emit a call that was withheld, and has ended, or reject it because it repeats an earlier one."""
+        if repeats(self.earlier, call):
+            problem = "an earlier call is the same in another syntax"
+            self.mark_rejected("repeated_call", "a call that was not made before", self._begin, problem=problem)
+        else:
+            self.withheld = False
+            self.events.append(ToolCallStart(self.index, self._written, self._id))
+            self.flush()
 
 
 class DryRun(CallBuilder):

@@ -20,11 +20,11 @@ from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import Keys
 from toolfmt.formats.engines.json_object import read_calls
-from toolfmt.formats.engines.name_repair import without_namespace
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import UNESCAPED, escaped, quoted
+from toolfmt.formats.values.name_repair import without_namespace
 from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
 from toolfmt.formats.values.syntaxes import BetweenMarks, Notation
 from toolfmt.formats.values.value_reader import Buffered, first_of_string, read_string, read_value

@@ -29,6 +29,8 @@ class ArgumentsText:
     index = -1
     emitting = False
     """Whether the arguments are emitted: the call has started and is not rejected."""
+    withheld = False
+    """Whether nothing of the open call is emitted before its end, because it may repeat an earlier one."""
     _repeated = 0
     """Number of repeated keys in the open call."""
 
@@ -94,12 +96,12 @@ class ArgumentsText:
     def _begin_arguments(self) -> None:
         """Begin the arguments of another call."""
         self._repeated, self._emitted = 0, []
-        if self._held:
-            self._held, self._fragments = [], []
+        if self._held or self.withheld:
+            self._held, self._fragments, self.withheld = [], [], False
 
     def flush(self) -> None:
         """Emit the arguments since the last event as one event. A held value is not emitted."""
-        if self._fragments and not self._held:
+        if self._fragments and not (self._held or self.withheld):
             said = "".join(self._fragments)
             if said:
                 self.events.append(ToolCallArguments(self.index, said))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolfmt.formats.engines.name_repair import NameRepair
+from toolfmt.formats.values.name_repair import NameRepair
 
 
 @pytest.mark.parametrize(
