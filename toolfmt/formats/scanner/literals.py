@@ -235,10 +235,11 @@ def _trie(literals: frozenset[str]) -> str:
         node[literal[_DEEPEST:]] = {}
 
     def pattern(node: dict[str, Any], depth: int = 0) -> str:
-        if depth == _DEEPEST:  # the rests of long literals; what may still become one waits a little longer
-            rests = sorted((key for key in node if key), key=len, reverse=True)
-            waiting = [rf"[\s\S]{{0,{len(rests[0]) - 1}}}\Z"] if rests else []
-            branches = [*map(re.escape, rests[:1]), *waiting, *map(re.escape, rests[1:])]
+        if depth == _DEEPEST:  # the rests of long literals, and their beginnings at the end of the text
+            rests = [key for key in node if key]
+            begun = {rest[:end] for rest in rests for end in range(len(rest))}
+            ends = {rest: re.escape(rest) + r"\Z" for rest in begun} | {rest: re.escape(rest) for rest in rests}
+            branches = [ends[rest] for rest in sorted(ends, key=len, reverse=True)]
         else:
             branches = [re.escape(key) + pattern(child, depth + 1) for key, child in sorted(node.items()) if key]
         if "" in node:
