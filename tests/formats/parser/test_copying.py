@@ -38,6 +38,8 @@ def test_a_copy_made_while_an_example_is_undecided_loses_nothing(format: str, te
             "kimi_k2",
             "<|tool_call_begin|>0<|tool_call_argument_begin|>{<|tool_call_end|><|tool_call_begin|>",
         ),
+        ("hunyuan_v3", "<tool_call>get_time<tool_sep></tool_call>\n<tool_call>print<tool_sep></tool_call>"),
+        ("hunyuan_v3", "So.\n<tool_call>get_time<tool_sep></tool_call>\n<tool_call>print<tool_sep></tool_call>"),
         ("auto", "<tool_calls><tool_call>e</tool_call><tool_call>"),
         ("auto", "<tool_calls><tool_call>e<tool_sep></tool_call><tool_call>print<tool_sep>"),
     ],
@@ -45,3 +47,12 @@ def test_a_copy_made_while_an_example_is_undecided_loses_nothing(format: str, te
 def test_a_copy_made_in_a_later_call_of_a_frame_continues_the_frame(format: str, text: str) -> None:
     for place in range(len(text) + 1):
         check_copy(format, text, place, tools=TOOLS)
+
+
+def test_a_copy_made_after_a_literal_that_may_be_longer() -> None:
+    """The beginning of the separator is longer than the trie of literals is deep."""
+    name = "<|plamo:begin_tool_name:plamo|>print<|plamo:end_tool_name:plamo|>"
+    arguments = '<|plamo:begin_tool_arguments:plamo|><|plamo:msg|>{"text": "a text that is long enough"}'
+    text = f"<|plamo:begin_tool_requests:plamo|><|plamo:begin_tool_request:plamo|>{name}{arguments}"
+    for place in range(len(text) + 1):
+        check_copy("plamo3", text, place, tools=TOOLS)

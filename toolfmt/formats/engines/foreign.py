@@ -6,13 +6,13 @@ The format's writer never uses these markers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from toolfmt.formats.engines.call_builder import CallBuilder, Committed
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
+from toolfmt.formats.engines.frame import first_name
 from toolfmt.formats.engines.json_object import JsonObject
-from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
+from toolfmt.formats.scanner.lookahead import LookaheadExceeded
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 
 
@@ -68,7 +68,7 @@ class Elsewhere:
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         if not calls.committed:  # a later call of a frame that is already committed needs no check
             try:
-                name = yield from look_ahead(scan, lambda view: self._first_name(view, calls, opener))
+                name = yield from first_name(lambda view, run: self.engine.read(view, run, opener), scan, calls)
             except LookaheadExceeded:
                 raise Malformed(expected="the name of a tool") from None
             if not name or calls.is_known(name) is False:
@@ -78,13 +78,6 @@ class Elsewhere:
             yield from self.engine.read(scan, calls, opener)
         finally:
             calls.tolerate_each("")
-
-    def _first_name(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[str]:
-        """Parse up to the name of the first call and return it; an empty string if there is none."""
-        dry_run = calls.dry_run(scan, "name")
-        with suppress(Committed):
-            yield from self.engine.read(scan, dry_run, opener)
-        return dry_run.first or ""
 
 
 JSON_IN_TOOLS = Elsewhere(

@@ -6,13 +6,15 @@ A frame is the text from the start marker to the end marker around one or more c
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
-from toolfmt.formats.engines.call_builder import CallBuilder
+from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.engine import Inner, NameAtStart
 from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.lookahead import look_ahead
 from toolfmt.formats.scanner.scanner import Reading, Scan
 
 _NAME_START = re.compile(r"[\w$@]")
@@ -140,3 +142,18 @@ def follows(scan: Scan, *wanted: str) -> Reading[str]:
     if not found:
         scan.rewind(here)
     return found
+
+
+def first_name(read: Callable[[Scan, CallBuilder], Reading[None]], scan: Scan, calls: CallBuilder) -> Reading[str]:
+    """Return the name of the first call that `read` finds; "" if it has none. Consume nothing.
+
+    Passes on what `read` and `look_ahead` raise.
+    """
+
+    def read_name_only(view: Scan) -> Reading[str]:
+        dry_run = calls.dry_run(view, "name")
+        with suppress(Committed):
+            yield from read(view, dry_run)
+        return dry_run.first or ""
+
+    return (yield from look_ahead(scan, read_name_only))

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.engine import Call, TypesOf
-from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, Frame, check_markers, close_frame, follows
+from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, Frame, check_markers, close_frame, first_name, follows
 from toolfmt.formats.engines.json_members import (
     NAME_KEYS,
     Keys,
@@ -267,17 +267,14 @@ class JsonObject(Frame):
         if found in _OBJECTS_ON_LINE:
             scan.rewind(begin)
             with suppress(Malformed, Incomplete, LookaheadExceeded):
-                name = yield from look_ahead(scan, lambda view: self._first_name(view, calls))
+                name = yield from first_name(self._read_after_text, scan, calls)
         scan.rewind(here)
         return begin - here if name and calls.is_known(name) else 0
 
-    def _first_name(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
-        """Parse objects up to the name of the first call and return it; an empty string if there is none."""
-        dry_run = calls.dry_run(scan, "name")
-        with suppress(Committed):
-            yield from read_fence(scan)
-            yield from self._read_calls(scan, dry_run, self.keys)
-        return dry_run.first or ""
+    def _read_after_text(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
+        """Parse the objects after a text in their frame."""
+        yield from read_fence(scan)
+        yield from self._read_calls(scan, calls, self.keys)
 
     def _skip_text_after_call(self, scan: Scan) -> Reading[bool]:
         """Consume text on lines of its own between the last object of a frame and the end marker, and that. Return

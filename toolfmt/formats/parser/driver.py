@@ -18,6 +18,7 @@ from toolfmt.formats.parser.argument_check import ArgumentCheck, Validate
 from toolfmt.formats.parser.block import Blocks
 from toolfmt.formats.parser.end_markers import skip_end_markers, skip_trailing_markers
 from toolfmt.formats.parser.fallback import reading_of
+from toolfmt.formats.parser.frame_start import skip_to_call
 from toolfmt.formats.parser.reasoning import Drafts
 from toolfmt.formats.parser.recovery import Recovery
 from toolfmt.formats.scanner.literals import literals
@@ -37,7 +38,9 @@ class Driver:
     an example, in a frame of calls, in a reasoning block, or directly after the start marker of a block, which the
     model may repeat (`block_start`)."""
     call_start = ""
-    """What the open frame of calls, or example, starts with, if it is in content."""
+    """What the open frame of calls, or example, starts with."""
+    call_in_content = False
+    """Whether it is in content."""
     again = ""
     """In a copy made in a frame of calls or an example in content: what it starts with, which comes next."""
     beside_call = False
@@ -184,8 +187,11 @@ class Driver:
                 wanted = look.at_fence if blocks.fence_line else look.in_program
             wanted = wanted.adding(self.closing, "\n" + self.closing) if self.closing else wanted
             found, self.again = self.again, ""
-            self.scan.skip(len(found))
-            found = found or (yield from self._run(Content, Plain(wanted)))
+            if found:
+                yield from self.scan.skip_spaces()
+                self.scan.skip(len(found))
+            else:
+                found = yield from self._run(Content, Plain(wanted))
             if not found:
                 return False
             ends = bool(self.closing) and found.removeprefix("\n") == self.closing
@@ -234,10 +240,10 @@ class Driver:
         """
         scan, calls = self.scan, self.calls
         framed = opener in self.markers.framing
-        outside, self.call_start = self.state, ""
-        if outside != "between":
+        outside, self.call_start = self.state, opener
+        self.call_in_content = outside != "between"
+        if self.call_in_content:
             scan.keep(begin)
-            self.call_start = opener
         if self.within is None and (self.blocks.of_marker or (opener in FENCES and not framed)):
             self.state = "example"
             example = yield from self.blocks.example(opener, begin, self.sought.call_starts)
@@ -264,13 +270,14 @@ class Driver:
             scan.rewind(back)
         scan.release()
         self.state = outside
-        if found == "calls":
+        if found in ("calls", "empty"):
             self.blocks.begin_line()
-        return None if found == "calls" or within is not None or back > behind_opener else ""
+        return None if found in ("calls", "empty") or within is not None or back > behind_opener else ""
 
-    def _frame(self, opener: str, begin: int, first: bool) -> Reading[Literal["calls", "another", "nothing"]]:
-        """Parse a frame from `begin` on. Return `calls`; `another` after a malformed call with another one after it; or
-        `nothing` if there are no calls. An attempt is possible only directly after the start marker (`first`)."""
+    def _frame(self, opener: str, begin: int, first: bool) -> Reading[Literal["calls", "another", "empty", "nothing"]]:
+        """Parse a frame from `begin` on. Return `calls`; `another` after a malformed call with another one after it;
+        `empty` for an empty frame; or `nothing` if there are no calls. An attempt is possible only directly after the
+        start marker (`first`)."""
         scan, calls = self.scan, self.calls
         try:
             yield from self.engine.read(scan, calls, opener)
@@ -279,10 +286,17 @@ class Driver:
             stopped = scan.position if wrong.at is None else wrong.at
             attempted = False
             if not calls.committed:
+                if first:
+                    skipped = yield from skip_to_call(self.engine, self.markers, scan, calls, begin, self.blocks.line)
+                    if skipped == "frame":
+                        calls.roll_back()
+                        return "empty"
+                    if skipped == "text":
+                        return (yield from self._frame(opener, scan.position, False))
                 attempted = first and not isinstance(wrong, NoCall) and (yield from self.recovery.attempted(begin))
                 if not attempted:
                     return "nothing"
-            if scan.cut and self._may_continue(stopped):
+            if scan.cut and self.recovery.may_continue(stopped):
                 return self._unfinished(wrong.expected)
             another = bool(opener) and not wrong.resumed and (yield from self.recovery.resume(attempted))
             if scan.position > calls.begins:
@@ -299,16 +313,6 @@ class Driver:
         else:
             self.after_call = True
         return "calls"
-
-    def _may_continue(self, stopped: int) -> bool:
-        """Whether more text might have continued a call that was malformed only because the output was cut.
-
-        The parser waited there for more text, so that the error is not certain. But a marker after it shows that the
-        model went on.
-        """
-        scan = self.scan
-        rest = scan.kept_between(stopped, scan.position) + scan.text[scan.at :]
-        return self.markers.resume_at.search(rest, 0, True) is None
 
     def _unfinished(self, expected: str) -> Literal["calls"]:
         """Reject the open call, in which the output ends."""

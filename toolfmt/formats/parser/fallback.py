@@ -58,12 +58,13 @@ class Fallback:
             calls.record_tolerance(_REPEATED)
         here = scan.position
         begin, start = here - len(opener), opener
-        if not opener:
+        known = bool(opener) or calls.committed  # a copy parses a later call of a frame
+        if not known:
             start = yield from scan.literal(self.starts)
             scan.rewind(begin)
         wrong = Malformed(expected=A_CALL)
         own = None if calls.foreign else self.own
-        if own is not None and (opener or (yield from self._own_starts(scan, calls, own, start))):
+        if own is not None and (known or (yield from self._own_starts(scan, calls, own, start))):
             try:
                 yield from own.read(scan, calls, opener)
                 return

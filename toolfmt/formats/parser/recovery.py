@@ -103,6 +103,16 @@ class Recovery:
             scan.rewind(error)
         return False
 
+    def may_continue(self, stopped: int) -> bool:
+        """Whether more text might have continued a call that was malformed only because the output was cut.
+
+        The parser waited there for more text, so that the error is not certain. But a marker after it shows that the
+        model went on.
+        """
+        scan = self._scan
+        rest = scan.kept_between(stopped, scan.position) + scan.text[scan.at :]
+        return self._markers.resume_at.search(rest, 0, True) is None
+
     def _another_follows(self) -> Reading[bool]:
         """Whether another call of the frame follows the end marker of one. The end marker of the frame is read."""
         scan, inner, frame_closers = self._scan, self._markers.inner, self._markers.frame_closers
