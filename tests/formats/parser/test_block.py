@@ -51,7 +51,8 @@ def test_a_call_in_a_fence_that_ends_the_output_is_a_call(format: str, block: st
     text = f"I will water it.\n\n{BLOCKS[block](written)}\n"
     for size in (len(text), 3, 1):
         ended = [event for event in _events(format, text, size) if isinstance(event, ToolCallEnd)]
-        assert [text[slice(*event.span)] for event in ended] == [written], (size, ended)
+        whole = BLOCKS[block](written) if block == "fence" else written  # the span contains a fence that is dropped
+        assert [text[slice(*event.span)] for event in ended] == [whole], (size, ended)
 
 
 def test_the_next_line_is_not_in_the_block_of_the_line_before() -> None:

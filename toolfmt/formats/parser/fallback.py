@@ -7,6 +7,7 @@ call is recorded as `foreign_format`. `auto` has no own engine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -23,13 +24,15 @@ from toolfmt.formats.parser.foreign_starts import foreign_starts, foreign_target
 from toolfmt.formats.parser.place import A_CALL, Place
 from toolfmt.formats.parser.recovery import Recovery
 from toolfmt.formats.parser.syntaxes import Syntax, syntaxes
-from toolfmt.formats.scanner.literals import Literals
+from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Malformed, NoCall, Reading, Scan
 
 FOREIGN = "foreign_format"
 _REPEATED = "repeated_opener"
 _COMPARED = 40
 """Number of characters after the name in which two syntaxes of the same start are compared."""
+_CODE = literals(CODE)
+_FENCE_LINE = re.compile(r"[\w+.-]*[ \t\r]*")
 _BRACKETS = "<["
 """First characters of markers that ordinary text does not contain."""
 
@@ -47,12 +50,56 @@ class Fallback:
     names: tuple[str, ...] | None
 
     @cached_property
+    def _frames(self) -> Literals:
+        """The start markers of the frames of the format; for `auto`, of all formats."""
+        return literals(*(opener for opener in self.openers if len(opener) >= MIN_CONTROL_TOKEN))
+
+    @cached_property
     def starts(self) -> Literals:
         """Everything that a call without a frame of the own format may start with."""
         return foreign_starts(self.names or ())
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        """Parse the calls of one frame, as `Engine.read`."""
+        """Parse the calls of one frame, as `Engine.read`; or frames in a code fence, with the fence."""
+        here = scan.position
+        fenced = "" if opener else (yield from self._skip_fence_line(scan))
+        if not fenced:
+            yield from self._read(scan, calls, opener)
+            return
+        calls.opener = scan.kept_between(here, scan.position)
+        try:
+            while fenced:
+                calls.record_tolerance("markdown_fence")
+                yield from self._read(scan, calls, fenced)
+                end = scan.position
+                yield from scan.skip_spaces()
+                fenced = yield from scan.literal(self._frames)
+                if fenced:
+                    calls.begin_at(end)
+            if not (yield from scan.literal(_CODE)) and (yield from scan.peek()):
+                raise Malformed(expected="the end of the code fence")
+        except Malformed:
+            if calls.committed:
+                raise
+            calls.forget_attempt()
+            scan.rewind(here)
+            yield from self._read(scan, calls, opener)
+
+    def _skip_fence_line(self, scan: Scan) -> Reading[str]:
+        """Read the first line of a code fence and the start marker of a frame after it. Return the marker; if there is
+        none, return "" and read nothing."""
+        here = scan.position
+        if (yield from scan.literal(_CODE)):
+            yield from scan.take_while(_FENCE_LINE)
+            if (yield from scan.peek()) == "\n":
+                yield from scan.skip_spaces()
+                if found := (yield from scan.literal(self._frames)):
+                    return found
+        scan.rewind(here)
+        return ""
+
+    def _read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
+        """Parse the calls of one frame."""
         repeated = len(opener) >= MIN_CONTROL_TOKEN and bool((yield from follows(scan, opener)))
         if repeated:
             calls.record_tolerance(_REPEATED)
