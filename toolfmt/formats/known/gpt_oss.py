@@ -53,7 +53,7 @@ FORMAT = ToolCallFormat(
     ignored_markers=(
         *(
             f"<|channel|>{channel}{kind}<|message|>"
-            for channel in ("final", "commentary")
+            for channel in ("final", "commentary", "commentary?")  # with `?` by mistake
             for kind in ("", " json", " <|constrain|>json", "<|constrain|>json")
         ),
         "<|start|>assistant<|message|>",

@@ -66,9 +66,14 @@ class Blocks:
         self.of_marker = ""
 
     @property
+    def recent(self) -> str:
+        """The last characters of the content."""
+        return "".join(self._line)[-_LONGEST_HEAD:]
+
+    @property
     def line(self) -> str:
         """The content since the last line break. It is cut off at the front if the line is long."""
-        return "".join(self._line)[-_LONGEST_HEAD:].rpartition("\n")[2]
+        return self.recent.rpartition("\n")[2]
 
     def find(self) -> None:
         """Set `of_marker` to the block of a marker that follows the content so far."""

@@ -228,7 +228,8 @@ class Driver:
             if opener in look.calls:
                 self.shows_start = True
             elif opener in marks.repeated_ends and not (self.shows_start or blocks.fence):
-                if (yield from skip_end_markers(marks, self.scan, here - len(before))):
+                mentioned = blocks.recent.rstrip().endswith(tuple(marks.repeated_ends))
+                if not mentioned and (yield from skip_end_markers(marks, self.scan, here - len(before))):
                     return False
             self._emit(Content, opener + example, here)
 
