@@ -235,6 +235,8 @@ class JsonObject(Frame):
             calls.record_tolerance("missing_fence")
         if surroundings.tail and not (yield from follows(scan, surroundings.tail)):
             calls.record_tolerance("missing_closer")
+        if self._own_closers and not self.foreign and (yield from follows(scan, *self._own_closers)):
+            return  # as almost always
         here = scan.position
         if self.closer and (yield from follows(scan, "}")):
             if (yield from follows(scan, *self._all_closers)):
@@ -256,10 +258,13 @@ class JsonObject(Frame):
         """
         if not calls.declared or len(self.closer) < MIN_CONTROL_TOKEN or self._surroundings.lead:
             return 0
-        spaces = yield from scan.spaces()
-        if (spaces and "\n" not in spaces) or not (yield from scan.peek()).isalpha():
+        begin = scan.position
+        yield from scan.skip_spaces()
+        if not (yield from scan.peek()).isalpha():
             return 0
         here = scan.position
+        if here > begin and "\n" not in scan.kept_between(begin, here):
+            return 0
         stops = literals(*_OBJECTS_ON_LINE, *_NOT_IN_TEXT, *self._all_closers, *self.openers)
         found = yield from scan.find_near(stops, _MOST_TEXT)
         begin = scan.position - len(found) + 1

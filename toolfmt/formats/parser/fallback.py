@@ -61,10 +61,16 @@ class Fallback:
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         """Parse the calls of one frame, as `Engine.read`; or frames in a code fence, with the fence."""
+        if opener:
+            return self._read(scan, calls, opener)
+        return self._read_unframed(scan, calls)
+
+    def _read_unframed(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
+        """Parse calls without a frame, or frames in a code fence."""
         here = scan.position
-        fenced = "" if opener else (yield from self._skip_fence_line(scan))
+        fenced = yield from self._skip_fence_line(scan)
         if not fenced:
-            yield from self._read(scan, calls, opener)
+            yield from self._read(scan, calls, "")
             return
         calls.opener = scan.kept_between(here, scan.position)
         try:
@@ -83,7 +89,7 @@ class Fallback:
                 raise
             calls.forget_attempt()
             scan.rewind(here)
-            yield from self._read(scan, calls, opener)
+            yield from self._read(scan, calls, "")
 
     def _skip_fence_line(self, scan: Scan) -> Reading[str]:
         """Read the first line of a code fence and the start marker of a frame after it. Return the marker; if there is
@@ -109,7 +115,7 @@ class Fallback:
         if not known:
             start = yield from scan.literal(self.starts)
             scan.rewind(begin)
-        wrong = Malformed(expected=A_CALL)
+        wrong = None
         own = None if calls.foreign else self.own
         if own is not None and (known or (yield from self._own_starts(scan, calls, own, start))):
             try:
@@ -129,7 +135,7 @@ class Fallback:
         if syntax is None:
             scan.skip(stopped - here)
             calls.restore_attempt(attempt)
-            raise Malformed(wrong.reason, wrong.expected, wrong.at)
+            raise Malformed(wrong.reason, wrong.expected, wrong.at) if wrong else Malformed(expected=A_CALL)
         yield from place.skip_to(syntax)
         calls.begin_foreign(syntax, syntax.text)
         if self.own is not None or syntax in syntaxes().name_tag:  # no format has these tags
