@@ -167,6 +167,16 @@ def test_an_unknown_variant_is_rejected_when_it_is_requested() -> None:
         get("glm4").with_variant("no such variant")
 
 
+def test_variants_share_the_literals_of_the_parser() -> None:
+    """An inspection writes a call in every variant of every format, and the writer parses each of them."""
+    format = get("glm4")
+    assert format.with_variant("") is format
+    for name in format.variants:
+        other = format.with_variant(name)
+        assert (other.variant, other.markers is format.markers) == (name, True)
+        assert other.with_variant("").markers is format.markers
+
+
 @EVERY
 def test_formats_pickle(format: ToolCallFormat) -> None:
     """One that the registry has stays the same object; any other carries its engine with it."""

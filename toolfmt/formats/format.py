@@ -168,9 +168,13 @@ class ToolCallFormat:
         Raises:
             KeyError: The format has no variant of this name.
         """
+        if variant == self.variant:
+            return self
         if variant and variant not in self.variants:
             raise KeyError(variant)
-        return replace(self, variant=variant)
+        other = replace(self, variant=variant)
+        vars(other)["markers"] = self.markers  # it parses the same, so a parser need not prepare its literals again
+        return other
 
     @property
     def openers(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -181,7 +181,8 @@ def allowed_tolerances(tolerate: Tolerate, strict: bool) -> frozenset[str] | Non
             raise ValueError(f'tolerate must be "all", "none" or a collection of names, not {tolerate!r}{hint}')
         names = frozenset(TOLERANCES if tolerate == "all" and not strict else ())
     elif isinstance(tolerate, Collection):
-        names = frozenset(map(_known, tolerate))
+        known = isinstance(tolerate, Set) and tolerate <= TOLERANCES.keys()
+        names = frozenset(tolerate if known else map(_known, tolerate))
         if strict and names:
             raise ValueError("strict=True allows no tolerance; leave out strict or tolerate")
     else:

@@ -39,3 +39,13 @@ def test_names_of_any_length_are_matched(shared: set[str], names: set[str], text
     for at in range(len(text)):
         for closed in (True, False):
             assert many.match(text, at, closed) == trie.match(text, at, closed)
+
+
+def test_a_set_that_is_never_searched_for_costs_nothing() -> None:
+    """Most outputs contain no code fence, so they need two of the five sets of a format."""
+    table = LiteralTable(frozenset({"<a>", "<b>"}))
+    many = ManyLiterals(table, ("get_weather",))
+    made = set(vars(table))
+    assert many.match("<b>", 0, False) == "<b>"
+    assert {"_groups", "lengths"} <= vars(table).keys() - made
+    assert "pattern" not in vars(table)

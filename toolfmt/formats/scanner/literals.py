@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
@@ -90,15 +90,22 @@ class ManyLiterals(Literals):
     __slots__ = ("_groups", "_names", "_table")
 
     def __init__(self, table: LiteralTable, names: tuple[str, ...] = ()) -> None:
-        self._table, self._names, self._groups = table, names, _groups(names)
-        self.first = table.first.union(name[0] for name in names)
-        self.longest = max(table.longest, max(map(len, names), default=0))
+        self._table, self._names = table, names
         self.trigger = self.before = ""
-        self.may_end = table.pattern.search
 
     def __getattr__(self, name: str) -> Any:
+        """Make a part at its first use: few outputs are searched for all sets of literals."""
+        table, names = self._table, self._names
         if name == "literals":
-            self.literals = self._table.literals.union(self._names)
+            self.literals = table.literals.union(names)
+        elif name == "first":
+            self.first = table.first.union(name[0] for name in names)
+        elif name == "longest":
+            self.longest = max(table.longest, max(map(len, names), default=0))
+        elif name == "may_end":
+            self.may_end = table.pattern.search
+        elif name == "_groups":
+            self._groups = _groups(names)
         return object.__getattribute__(self, name)
 
     def adding(self, *others: str) -> Literals:
@@ -143,27 +150,50 @@ class ManyLiterals(Literals):
 
 
 class LiteralTable:
-    """The literals that many sets share."""
+    """The literals that many sets share. Each part is made at its first use."""
 
     def __init__(self, literals: frozenset[str]) -> None:
         self.literals = literals
-        self.first = frozenset(literal[0] for literal in literals)
-        self.longest = max(map(len, literals))
-        self._longer = frozenset(literal[0] for literal in literals if len(literal) > 1)
         self._beginnings: dict[str, frozenset[str]] = {}
-        self._groups: dict[str, list[str]] = {}
-        seconds: dict[str, set[str]] = {}
-        for literal in literals:
-            seconds.setdefault(literal[0], set()).add(literal[1:2])
-            self._groups.setdefault(literal[:2], []).append(literal)
-        self.lengths: dict[str, tuple[int, ...]] = {}
+
+    @cached_property
+    def first(self) -> frozenset[str]:
+        return frozenset(beginning[0] for beginning in self._groups)
+
+    @cached_property
+    def longest(self) -> int:
+        return max(map(len, self.literals))
+
+    @cached_property
+    def lengths(self) -> dict[str, tuple[int, ...]]:
         """The lengths of the literals by their first two characters, the longest first."""
+        found: dict[str, tuple[int, ...]] = {}
         for beginning, group in self._groups.items():
-            lengths = {len(literal) for literal in group}
+            lengths = set(map(len, group))
             if beginning[0] in self._groups:
                 lengths.add(1)
-            self.lengths[beginning] = tuple(sorted(lengths, reverse=True))
-        self.pattern = re.compile("|".join(_beginning(first, then) for first, then in sorted(seconds.items())))
+            found[beginning] = tuple(sorted(lengths, reverse=True))
+        return found
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds where a literal may begin."""
+        seconds: dict[str, set[str]] = {}
+        for beginning in self._groups:
+            seconds.setdefault(beginning[0], set()).add(beginning[1:])
+        return re.compile("|".join(_beginning(first, then) for first, then in sorted(seconds.items())))
+
+    @cached_property
+    def _groups(self) -> dict[str, list[str]]:
+        """The literals by their first two characters."""
+        groups: dict[str, list[str]] = {}
+        for literal in self.literals:
+            groups.setdefault(literal[:2], []).append(literal)
+        return groups
+
+    @cached_property
+    def _longer(self) -> frozenset[str]:
+        return frozenset(beginning[0] for beginning in self._groups if len(beginning) > 1)
 
     def beginnings(self, beginning: str) -> frozenset[str]:
         """Return the texts that may become a literal and start with these characters, of which there are at most two.
