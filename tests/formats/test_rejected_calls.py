@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import toolfmt.formats
-from toolfmt.formats import Parser
+from toolfmt.formats import Parser, get, write
 from toolfmt.formats.tolerances import EXPECTED, TOLERANCES
 from toolfmt.messages.events import ToolCallRejected, merge
 from toolfmt.testing import corpus
@@ -41,6 +41,18 @@ def test_every_rejected_call_of_the_corpus_has_a_position_and_a_message(format: 
             assert len(event.message) <= MAX_MESSAGE and event.message.isprintable(), case.text
             if event.reason == "incomplete_output":
                 assert event.at == len(case.text), case.text
+
+
+@pytest.mark.parametrize("format", corpus.formats())
+def test_a_declared_name_after_a_start_marker_without_arguments_in_a_known_form_is_rejected(format: str) -> None:
+    marks = get(format).markers
+    head, name, _ = write(format, [("get_weather", {"city": "Oslo"})], [WEATHER]).partition("get_weather")
+    if not head.lstrip().startswith(tuple(marks.framing) or "\0"):
+        return  # without a start marker, it is a list of names
+    text = head + name + ":\nBEGIN_ARG:city\nOslo\nEND_ARG"
+    whole, *others = (rejected(format, text, size, tools=[WEATHER]) for size in SIZES)
+    assert [event.span[0] for event in whole] == [len(head) - len(head.lstrip())]
+    assert others == [whole] * len(others)
 
 
 JSON = '<tool_call>{"name": "get_weather", "arguments": '

@@ -13,6 +13,15 @@ from toolfmt.formats.scanner.scanner import BLANK_LINES
 CODE = "```"
 FENCES = (CODE, "````", "`````", "~~~", "~~~~")
 """Code fences, at the start of a line. A fence ends at the same character, repeated at least as often."""
+TURN_ENDS = (
+    "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|eom|>", "<|EOT|>", "<|end|>", "<|return|>", "<|call|>",
+    "<|endoftext|>", "<|end_of_text|>", "<end_of_turn>", "<|end_of_turn|>", "<|endofturn|>", "[|endofturn|]", "<turn|>",
+    "</s>", "<eos>", "<|eos|>", "<seed:eos>", "<_end>", "[e~[", "</longcat_s>", "<|stop|>", "<|flush|>", "<|role_end|>",
+    "<|assistant_end|>", "<|END_OF_TURN_TOKEN|>", "<|end_of_msg|>", "<|im_msg_end|>", "<|end_of_sentence|>",
+    "<｜end▁of▁sentence｜>", "<|user|>", "<|observation|>",
+)  # fmt: skip
+"""Tokens that end a model's turn, from chat templates and tokenizer configurations. Some runtimes return them as text.
+They are trailing markers in every format: fine-tuned models and runtimes mix families."""
 _INDENTS = ("", " ", "  ", "   ", "    ", "\t")
 _CONTROL = 3
 """Minimum length of a literal that is a marker, not a bracket."""
@@ -120,7 +129,7 @@ def markers_of(
             (*marks, *unframed, *engine.closers, *inner.openers, *inner.closers, *reasoning, *closers)
         ),
         reasoning_closers=frozenset(closers),
-        trailing_markers=literals(*engine.trailing_markers),
+        trailing_markers=literals(*engine.trailing_markers, *TURN_ENDS),
         repeated_ends=repeated_ends,
         meaningless=literals(*ignored_markers, *closers),
         call_starts=literals(*inner.openers),

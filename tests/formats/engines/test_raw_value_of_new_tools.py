@@ -11,9 +11,9 @@ import pytest
 from toolfmt.formats import Parser, formats, get, write
 from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.raw_value import _APART, Given, RawValue
+from toolfmt.formats.engines.raw_value import _APART, RawValue
 from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.engines.tags import _OF_EACH_TYPE, Tags
+from toolfmt.formats.engines.tags import _OF_EACH_TYPE, Given, Tags
 from toolfmt.formats.scanner.scanner import Scan
 
 
@@ -66,13 +66,13 @@ def doubted(tags: Tags, value: str, keys: tuple[str, ...]) -> set[str]:
 def by_expression(tags: Tags, value: str, keys: tuple[str, ...]) -> set[str]:
     """Return the same with one expression over all tags: simpler, but slow for many keys."""
     whole = {tags.header.write(key, of, 0) + tags.key_closer: key for key in keys for of in _OF_EACH_TYPE}
-    sign = tags.key_opener[-1]
+    sign, token = tags.key_opener[-1], tags.key_closer[0] == "<"
     ends = {tag: key for tag, key in whole.items() if len(key) > 2} | {sign + tag: key for tag, key in whole.items()}
     found = set()
     for match in re.finditer("|".join(map(re.escape, ends)), value):
         begin, signed = match.start(), match.group()[0] == sign
         own = value.endswith(tags.key_opener, 0, begin + signed)
-        if not own and (signed or value[begin - 1 : begin] not in _APART):
+        if not own and (signed or token or value[begin - 1 : begin] not in _APART):
             found.add(ends[match.group()])
     return found
 

@@ -14,9 +14,9 @@ from functools import lru_cache
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows, read_name
-from toolfmt.formats.engines.raw_value import Given, RawValue
+from toolfmt.formats.engines.raw_value import RawValue
 from toolfmt.formats.engines.tag_attributes import NOT_STRING, PLAIN
-from toolfmt.formats.engines.tags import Tags
+from toolfmt.formats.engines.tags import Given, Tags
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import LONGEST_WORD, Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.values.schema_types import STRING, Types
@@ -29,7 +29,15 @@ _MOST_HELD = 400
 
 
 def read_key(
-    scan: Scan, calls: CallBuilder, tags: Tags, type_tag: tuple[str, ...], name: str, *, begin: int, none: str
+    scan: Scan,
+    calls: CallBuilder,
+    tags: Tags,
+    type_tag: tuple[str, ...],
+    name: str,
+    given: Given,
+    *,
+    begin: int,
+    none: str,
 ) -> Reading[tuple[str, Types, str, str]]:
     """Read a key, which starts at `begin`, up to where its value starts.
 
@@ -65,6 +73,7 @@ def read_key(
         if not key:
             scan.rewind(error)
             raise
+        given.damaged = True
     return key, None, "", key
 
 

@@ -17,7 +17,7 @@ from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows
 from toolfmt.formats.engines.raw_value import Value
 from toolfmt.formats.engines.tagged import opens_json
-from toolfmt.formats.engines.tags import own_end
+from toolfmt.formats.engines.tags import CallMarks, another_call, own_end
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.values.clean_json import DEEPEST
@@ -89,10 +89,13 @@ class _Leaf(Value):
             tag = "<"
         if opening == "</" and tag == self.tag and (tag not in self.quoted or begin == self.own_end):
             return stop, ""
+        after = scan.position
         ends = yield from self._ends_the_text(opening, tag)
         stopped = ends or not self.string
-        if stopped and self.may_be_string and (yield from self._goes_on_to_own_end(here)):
-            return "", stop
+        if stopped and self.may_be_string:
+            scan.rewind(after)
+            if not (yield from another_call(scan, self.tags.of_calls)) and (yield from self._goes_on_to_own_end(here)):
+                return "", stop
         if ends:
             if not self.quoted and self.doubt is None and begin > self.begin and self._last(begin, 1) not in "]<>":
                 self.calls.record_tolerance("missing_value_closer")
@@ -109,7 +112,9 @@ class _Leaf(Value):
         sign, after = self.tags.sign, self.scan.position
         self.scan.rewind(here - len(sign))
         own, another = (f"{sign}</{self.tag}>",), (f"{sign}<{self.tag}>",)
-        self.own_end = yield from own_end(self.scan, own, another, self.quoted.count(self.tag), (sign,))
+        self.own_end = yield from own_end(
+            self.scan, own, another, self.quoted.count(self.tag), (sign,), self.tags.of_calls
+        )
         self.scan.rewind(here if self.own_end >= 0 else after)
         return self.own_end >= 0
 
@@ -196,6 +201,10 @@ class NestedTags(Frame):
     def call_tag(self) -> str:
         """The name of the end tag of a call."""
         return self.call_closer[2:-1]
+
+    @cached_property
+    def of_calls(self) -> CallMarks:
+        return CallMarks((self._call_opener,), (self.sign + self.call_closer,), (*self.frame_closers, *self.openers))
 
     @cached_property
     def _name_ends(self) -> Literals:

@@ -6,20 +6,20 @@ declares and that was not given yet, or the end of the call with what follows it
 marker. If it is clear where the value ended, the tolerance `missing_value_closer` is recorded. Otherwise the call is
 malformed there, and parsing continues with the next one. A well-formed reading wins: if the value's own end marker is
 near, and not that of a tag in the value, the structure before it belongs to the value. In a call that already has a
-tolerance, the marker may have been lost or moved, so another argument before it rejects the call. No value contains
-another argument or another call unless both are closed inside it.
+tolerance, the marker may have been lost or moved, so another argument before it rejects the call. So does any marker in
+a value if a marker of an argument is missing or repeated. No value contains another argument or another call unless
+both are closed inside it, and none contains the end of its call and the start of the next one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import follows
-from toolfmt.formats.engines.tags import Tags, key_tag, own_end
+from toolfmt.formats.engines.tags import Given, Tags, another_call, key_tag, own_end
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import Raw, escaped
@@ -39,17 +39,6 @@ _MOST_QUOTED = 8
 limits the cost."""
 _UNCLOSED = "unclosed_tag"
 _APART = ("", *" \t\r\n</-")
-
-
-@dataclass
-class Given:
-    """What is known about the arguments of one call."""
-
-    keys: set[str] = field(default_factory=set)
-    doubted: set[str] = field(default_factory=set)
-    """Keys for which a value contains the end of a tag. If the call ends without them, the value has swallowed them."""
-    written: dict[int, dict[str, str]] | None = None
-    """The result of `Tags.written_keys`, once it was needed."""
 
 
 class Value:
@@ -206,14 +195,17 @@ class RawValue(Value):
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         end = self.scan.position - len(stop)
         token, text = yield from self._structure(stop)
-        if token and self.declared and self.tags.ends_of_tags is not None:
-            self._look_back(end)
+        if token:
+            self.given.values[self.begin] = end
+            if self.declared and self.tags.ends_of_tags is not None:
+                self._look_back(end)
         return token, text
 
     def _look_back(self, end: int) -> None:
         """Find the ends of damaged tags in a value that has ended."""
         value = self.scan.read_between(self.begin, end)
         sign, last = self.tags.key_opener[-1], 0
+        token = self.tags.key_closer[0] == "<"
         for found in self.tags.ends_of_tags.finditer(value):  # type: ignore[union-attr]  # the caller has checked it
             for begin, key in self._keys_before(value, found.start(), last):
                 whole = value[begin - 1 : begin] == sign and begin > last
@@ -221,7 +213,7 @@ class RawValue(Value):
                     continue
                 last = found.end()
                 own = value.endswith(self.tags.key_opener, 0, begin)
-                if not own and (whole or value[begin - 1 : begin] not in _APART):
+                if not own and (whole or token or value[begin - 1 : begin] not in _APART):
                     self.given.doubted.add(key)
                 break
 
@@ -273,7 +265,7 @@ class RawValue(Value):
             return ""
         token = yield from follows(scan, *tags.following)
         if token:
-            if self.unclear and self.keys:
+            if (self.unclear and self.keys) or True in self.quoted:
                 self._wrong(begin)
             if self.lone is not None and tags.has_loose_tags(scan.read_between(self.lone, begin)):
                 self._wrong(self.lone)  # the start marker of an argument is missing
@@ -318,7 +310,7 @@ class RawValue(Value):
             found = True
         token = (yield from follows(self.scan, *tags.following)) if found else ""
         if token:
-            self.calls.record_tolerance("repeated_closer")
+            self._record_damage("repeated_closer")
         return token
 
     def _quoted(self, begin: int, following: str) -> Reading[bool]:
@@ -346,9 +338,9 @@ class RawValue(Value):
         read = yield from key_tag(scan, tags)
         if read is None:
             scan.rewind(here)
-            key = (yield from scan.take_while(_KEY_CHARACTERS, _MOST_HELD)) if tags.value_opener else ""
-            if calls.declares(key) and (yield from follows(scan, tags.value_opener)):
-                self.given.doubted.add(key)  # its tag has lost its end marker
+            key = yield from scan.take_while(_KEY_CHARACTERS, _MOST_HELD)
+            if not tags.value_opener or (yield from follows(scan, tags.value_opener, tags.key_closer)):
+                self.given.doubted.update(filter(calls.declares, (key,)))  # its tag has lost a marker
             scan.rewind(here)
             return "", stop
         key, text = read
@@ -443,6 +435,9 @@ class RawValue(Value):
 
     def _quote(self, name: str, begin: int) -> None:
         """Note that the value contains a call."""
+        lone = self.lone
+        if lone is not None and begin - lone < _MOST_HELD and self.tags.between_calls(self._last(begin, begin - lone)):
+            self._wrong(lone)  # directly after an end marker of the value, it is the next call
         self._doubt(begin)
         self.quoted.append(self.calls.is_known(name) is not False)
         if len(self.quoted) > _MOST_QUOTED:
@@ -491,7 +486,8 @@ class RawValue(Value):
             return ""
         here = self.scan.position
         yield from self.scan.skip_spaces()
-        return (yield from self._ends_here(mark, begin, here, (yield from self._frame_ends(""))))
+        ends = (yield from another_call(self.scan, self.tags.of_calls)) or (yield from self._frame_ends(""))
+        return (yield from self._ends_here(mark, begin, here, ends))
 
     def _skip(self) -> Reading[None]:
         """Skip whitespace and what is ignored around a call."""
@@ -510,14 +506,14 @@ class RawValue(Value):
     def _ends_here(self, mark: str, begin: int, here: int, ends: bool) -> Reading[str]:
         """Return the end marker that was read if it ends the value. Parsing continues after it.
 
-        It belongs to the value if the value's own end marker follows.
+        It belongs to the value if the value's own end marker follows, before another call.
         """
         self.scan.rewind(here)
         if not ends:
             self.ended = True
             self._doubt(begin)
             return ""
-        if (yield from self._goes_on_to_own_end(0)):
+        if not (yield from another_call(self.scan, self.tags.of_calls)) and (yield from self._goes_on_to_own_end(0)):
             return ""
         self._closer_missing(begin)
         self.scan.rewind(here)
@@ -533,7 +529,9 @@ class RawValue(Value):
         tags = self.tags
         openers = tuple(filter(None, (tags.key_opener, tags.plain_opener)))
         opened += len(self.keys)
-        self.own_end = yield from own_end(self.scan, self.closers, openers, opened, tags.well_formed_following)
+        self.own_end = yield from own_end(
+            self.scan, self.closers, openers, opened, tags.well_formed_following, tags.of_calls
+        )
         return self.own_end >= 0
 
     def _end_of_damaged_tag(self, mark: str, begin: int) -> Reading[None]:
@@ -585,7 +583,11 @@ class RawValue(Value):
         lasts = {end[-1] for end in (closer, *self.tags.ends)}
         if tail[-1] in lasts or any(tail.endswith(closer[:size]) for size in range(1, len(closer))):
             self._wrong(begin)
-        self.calls.record_tolerance("missing_value_closer")
+        self._record_damage("missing_value_closer")
+
+    def _record_damage(self, tolerance: str) -> None:
+        self.calls.record_tolerance(tolerance)
+        self.given.damaged = True
 
 
 class MarkedValue(Value):

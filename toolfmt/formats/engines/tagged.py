@@ -25,9 +25,9 @@ from toolfmt.formats.engines.key_tags import (
     read_element_name,
     read_key,
 )
-from toolfmt.formats.engines.raw_value import Given, MarkedValue, RawValue
+from toolfmt.formats.engines.raw_value import MarkedValue, RawValue
 from toolfmt.formats.engines.tag_attributes import DAMAGED, PLAIN, QUOTED, Header
-from toolfmt.formats.engines.tags import Tags
+from toolfmt.formats.engines.tags import Given, Tags
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
@@ -269,6 +269,7 @@ class Tagged(Frame):
         spaces = yield from scan.spaces()
         if self._takes_objects and (yield from scan.peek()) == "{" and known is not False:
             return (yield from self._object(scan, calls, name, started))
+        damaged = False
         try:
             token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
         except Malformed:
@@ -278,7 +279,7 @@ class Tagged(Frame):
                 calls.start(name)
             if not token or not (tool or known):
                 raise
-            name, known = tool or name, True
+            name, known, damaged = tool or name, True, bool(tool)
         prose = known is None and not self.name_closer and token in self.tags.ends and spaces.strip("\r\n")
         if prose and spaces != self._behind_name:
             # A word in whitespace between two markers: prose that mentions them.
@@ -290,12 +291,12 @@ class Tagged(Frame):
             yield from follows(scan, self.json_arguments[1])
             yield from scan.skip_spaces()
             return (yield from scan.expect(*self.tags.ends))
-        return (yield from self._arguments(scan, calls, name, token))
+        return (yield from self._arguments(scan, calls, name, token, Given(damaged=damaged)))
 
-    def _arguments(self, scan: Scan, calls: CallBuilder, name: str, token: str) -> Reading[str]:
+    def _arguments(self, scan: Scan, calls: CallBuilder, name: str, token: str, given: Given) -> Reading[str]:
         """Parse the arguments after the first token of the call. Return the end marker that ended it."""
         calls.arguments("{")
-        known, given = calls.is_known(name), Given()
+        known = calls.is_known(name)
         while token == self.tags.key_opener or token in self._element_openers:
             if token != self.tags.key_opener:
                 token = yield from self._element(scan, calls, given)
@@ -304,7 +305,7 @@ class Tagged(Frame):
             here = scan.position
             none = " " if first and known is False else ""
             key, stated, fault, text = yield from read_key(
-                scan, calls, self.tags, self.type_tag, name, begin=here, none=none
+                scan, calls, self.tags, self.type_tag, name, given, begin=here, none=none
             )
             if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
                 raise Malformed(expected="a key", at=here)
@@ -315,6 +316,7 @@ class Tagged(Frame):
                 calls.start(name)
                 calls.arguments("{")
             key = _recorded_key(calls, key, doubled, fault)
+            given.damaged = given.damaged or doubled or fault == DAMAGED
             repeated = calls.member(key, given.keys, here)
             token = (yield from self._value_in_tag(scan, calls, key, text)) if fault else ""
             if not token:
@@ -325,6 +327,9 @@ class Tagged(Frame):
         if given.doubted - given.keys:
             key = sorted(given.doubted - given.keys)[0]
             calls.mark_rejected("malformed_syntax", f"the start marker of the argument {named(key)}")
+        if given.damaged or self.cdata or token not in (self.tags.call_closer or token, *self.other_call_closers):
+            for at, marker in given.moved_text(scan, self.tags):
+                calls.mark_rejected("malformed_syntax", end_marker(self.value_closer) if marker else "a value", at)
         return token
 
     def _element(self, scan: Scan, calls: CallBuilder, given: Given) -> Reading[str]:
@@ -442,7 +447,7 @@ class Tagged(Frame):
             else:
                 scan.rewind(here)
         if opens_json(types, first):
-            return (yield from self._read(scan, calls))
+            return (yield from self._read(scan, calls, given))
         value = RawValue(scan, calls, self.tags, self._value_closers[line], given)
         value.own_line = bool(line)
         return (yield from value.reading(types, first))
@@ -453,7 +458,7 @@ class Tagged(Frame):
         value = MarkedValue(scan, calls, self.tags, closers, opener)
         return (yield from value.reading(types, (yield from scan.need(self._value_expected))))
 
-    def _read(self, scan: Scan, calls: CallBuilder) -> Reading[str]:
+    def _read(self, scan: Scan, calls: CallBuilder, given: Given) -> Reading[str]:
         """Parse an object or a list that the schema asks for. It is emitted while it arrives; its syntax ends it."""
         try:
             yield from read_value(scan, calls, LITERAL)
@@ -469,6 +474,7 @@ class Tagged(Frame):
             raise Malformed("invalid_arguments", shown(closers[0])) from None
         if token not in closers:
             calls.record_tolerance("missing_value_closer")  # its syntax shows where the value ends
+            given.damaged = True
             return token
         if token != closers[0]:
             calls.record_tolerance("repaired_markers")

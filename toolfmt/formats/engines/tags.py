@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolfmt.formats.engines.frame import follows
 from toolfmt.formats.engines.tag_attributes import Header
@@ -17,6 +17,7 @@ from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 _MARKER = 4
 """Minimum length of a start marker that is a tag: only what is left of a damaged tag can be recognized."""
 _NAMED = ' name="'
+_WHOLE_TAG = re.compile(r"<[^<>\n]+>")
 _OF_EACH_TYPE: tuple[Any, ...] = ("", 0, True, None, [], {})
 
 
@@ -71,6 +72,22 @@ class Tags:
         return (*sorted(marks), *sorted("\n" + mark for mark in apart))
 
     @cached_property
+    def of_calls(self) -> CallMarks:
+        """The markers of a single call, and what may be between two calls."""
+        if self.call_closer and self.name_opener:
+            between = (*self.openers, *self.closers, *self.skipped)
+            return CallMarks((self.name_opener,), (self.call_closer, *self.other_call_closers), between)
+        return CallMarks(tuple(filter(None, (*self.openers, self.name_opener))), self.ends, self.skipped)
+
+    @cached_property
+    def marks(self) -> re.Pattern[str]:
+        """The markers of the format, and the whole tags and control tokens in them."""
+        ends = (self.name_closer, self.key_closer, self.value_closer, *self.other_value_closers)
+        marks = {*self.structure, self.value_opener, *ends, *self.skipped}
+        parts = {mark.strip() for whole in marks for mark in (whole, *_WHOLE_TAG.findall(whole))}
+        return re.compile("|".join(re.escape(part) for part in sorted(parts) if len(part) >= _MARKER) or r"(?!)")
+
+    @cached_property
     def plain_opener(self) -> str:
         """The tag without a key that the end marker of a value closes in XML."""
         return "<" + self.value_closer[2:] if self.value_closer[:2] == "</" else ""
@@ -110,11 +127,13 @@ class Tags:
 
     @cached_property
     def broken_key(self) -> Literals:
-        """The start marker of a key with one character missing."""
+        """The start marker of a key with one character missing, or only its control token, or all but this."""
         opener = self.key_opener
         if len(opener) < _MARKER:
             return literals()  # the rest of a short marker shows nothing
-        return literals(*dict.fromkeys(opener[:at] + opener[at + 1 :] for at in range(len(opener))))
+        token = _WHOLE_TAG.match(opener)
+        parts = (opener[: token.end()], opener[token.end() :]) if token and token.group() != opener else ()
+        return literals(*dict.fromkeys((*(opener[:at] + opener[at + 1 :] for at in range(len(opener))), *parts)))
 
     def has_loose_tags(self, text: str) -> bool:
         """Whether a text has the end marker of a key, or the start marker of a value, without the other of its pair."""
@@ -124,6 +143,12 @@ class Tags:
             text = re.sub(f"(?s:{re.escape(opener)}.+?{re.escape(closer)})", "", text) if opener else text
         return any(tag in text for tag in (self.key_closer, self.value_opener) if len(tag) >= _MARKER)
 
+    def between_calls(self, text: str) -> bool:
+        """Whether a text contains only what may be between the last value of a call and the next call."""
+        for mark in (*self.ends, *self.openers, *self.skipped):
+            text = text.replace(mark, "")
+        return not text.strip()
+
     def wanted(self, closers: tuple[str, ...], declared: bool) -> Literals:
         """Return what stops a value with these end markers. It does not depend on the keys: new tools cost nothing."""
         known = self._stops.get((closers, declared))
@@ -132,6 +157,30 @@ class Tags:
             damaged = (self.foreign_key[0] if declared else self.damaged) if of_a_tag else ""
             known = self._stops[closers, declared] = literals(*closers, *self.structure, *filter(None, (damaged,)))
         return known
+
+
+@dataclass
+class Given:
+    """What is known about the arguments of one call."""
+
+    keys: set[str] = field(default_factory=set)
+    doubted: set[str] = field(default_factory=set)
+    """Keys for which a value contains a part of a tag. If the call ends without them, the value has swallowed them."""
+    damaged: bool = False
+    """Whether a marker of an argument is missing or repeated. It may have been moved into a value."""
+    values: dict[int, int] = field(default_factory=dict)
+    """Where each raw value begins and ends."""
+    written: dict[int, dict[str, str]] | None = None
+    """The result of `Tags.written_keys`, once it was needed."""
+
+    def moved_text(self, scan: Scan, tags: Tags) -> Iterator[tuple[int, bool]]:
+        """Yield where a value may have a marker, or lack text, that was moved, and whether it is a marker."""
+        for begin, end in self.values.items():
+            value = scan.read_between(begin, end)
+            if found := tags.marks.search(value):
+                yield begin + found.start(), True
+            elif self.damaged and not value.strip():
+                yield begin, False
 
 
 def key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
@@ -152,12 +201,26 @@ def key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
     return key, text
 
 
+class CallMarks(NamedTuple):
+    """The markers of a single call, and what may be between two calls."""
+
+    starts: tuple[str, ...]
+    ends: tuple[str, ...]
+    between: tuple[str, ...]
+
+
 def own_end(
-    scan: Scan, closers: tuple[str, ...], openers: tuple[str, ...], opened: int, following: tuple[str, ...]
+    scan: Scan,
+    closers: tuple[str, ...],
+    openers: tuple[str, ...],
+    opened: int,
+    following: tuple[str, ...],
+    of: CallMarks,
 ) -> Reading[int]:
     """Return the offset of the end marker of a value that continues here; -1 if there is none near. Nothing is read.
 
-    It is the first one that does not belong to a tag in the value, and one of `following` must follow it.
+    It is the first one that does not belong to a tag in the value, and one of `following` must follow it. No value
+    contains the end of its call and the start of the next one.
 
     Args:
         scan: The text. It must be kept.
@@ -165,18 +228,35 @@ def own_end(
         openers: The tags that the same markers end.
         opened: The number of these tags that are open here.
         following: What may follow the value.
+        of: The markers of calls.
     """
-    here, found, end = scan.position, "", -1
+    here, end, calls = scan.position, -1, 0
+    wanted = literals(*closers, *openers, *of.starts, *of.ends)
     while True:
-        found = yield from scan.find_near(literals(*closers, *openers), here + MAX_LOOKAHEAD - scan.position)
-        if found in openers:
+        found = yield from scan.find_near(wanted, here + MAX_LOOKAHEAD - scan.position)
+        if found in of.starts:
+            calls += 1
+        elif found in of.ends:
+            if not calls and (yield from another_call(scan, of)):
+                break
+            calls = max(calls - 1, 0)
+        elif found in openers:
             opened += 1
         elif found and opened:
             opened -= 1
         else:
+            at = scan.position - len(found)
+            end = at if found and (yield from follows(scan, *following)) else -1
             break
-    if found:
-        at = scan.position - len(found)
-        end = at if (yield from follows(scan, *following)) else -1
     scan.rewind(here)
     return end
+
+
+def another_call(scan: Scan, of: CallMarks) -> Reading[bool]:
+    """Whether the next call starts after the end marker of a call or of a value. Nothing is read."""
+    here = scan.position
+    while not (found := (yield from follows(scan, *of.starts))) and scan.position - here < MAX_LOOKAHEAD:
+        if not (yield from follows(scan, *of.between)):
+            break
+    scan.rewind(here)
+    return bool(found)

@@ -22,6 +22,8 @@ _LINE_END = literals("\n")
 _BEGINS_CALL = re.compile(r"[\w{\[\"'<]")
 _TAG_ENDS = re.compile(r"[\"'>\]]*")
 _NAMES = re.compile(r"[\w$@][\w.:/$@+-]*")
+_PREFIX = re.compile(r"\w*[.:]")
+_NUMBER = re.compile(r":[0-9]+\Z")
 
 
 class Recovery:
@@ -34,9 +36,9 @@ class Recovery:
     def attempted(self, begin: int) -> Reading[bool]:
         """Whether the text from `begin` on, after a start marker, is an attempt at a call, although it is malformed.
 
-        It is one if a declared name comes first, or if the start marker of a call, or an end marker after a declared
-        name, follows soon. Prose that mentions the start marker continues with a space or punctuation after it, or with
-        words after the name.
+        It is one if a declared name comes first, or where the engine looks for one, or if the start marker of a call,
+        or an end marker after a declared name, follows soon. Prose that mentions the start marker continues with a
+        space or punctuation after it, or with words after the name.
         """
         scan, calls, marks = self._scan, self._calls, self._markers
         if not calls.declared:
@@ -49,13 +51,14 @@ class Recovery:
         here = scan.position
         attempted = False
         first = yield from scan.peek()
-        try:
-            name = yield from read_name(scan)
-        except Malformed:
-            name = ""
+        name = ""
+        for at in (here, calls.name_at):
+            if not name and here <= at <= error:
+                scan.rewind(at)
+                name = yield from self._declared_name(at == here)
         if any(blank in spaces for blank in BLANK_LINES):
             pass
-        elif not spaces.strip("\r\n") and calls.is_declared(name.rstrip(":.,")):
+        elif name and not spaces.strip("\r\n"):
             yield from scan.take_while(_TAG_ENDS)
             rest = yield from scan.spaces()
             prose = rest.strip("\r\n") and name[-1:] != ":" and (yield from scan.peek()).isalpha()
@@ -70,6 +73,20 @@ class Recovery:
             )
         scan.rewind(error)
         return attempted
+
+    def _declared_name(self, first: bool) -> Reading[str]:
+        """Read the name of a declared tool, and return it as it is written; "" if it is none. If it is not the first
+        word, or has a prefix as in `functions.NAME:0`, punctuation after it shows that it is in a sentence."""
+        try:
+            written = yield from read_name(self._scan)
+        except Malformed:
+            return ""
+        name, declared = written.rstrip(":.,"), self._calls.is_declared
+        if first and declared(name):
+            return written
+        bare = _PREFIX.sub("", name, count=1)
+        prose = written[-1:] == "." or (yield from self._scan.peek()) in (",", ";")
+        return "" if prose or not any(map(declared, (name, bare, _NUMBER.sub("", bare)))) else written
 
     def resume(self, attempted: bool) -> Reading[bool]:
         """Go to where parsing continues after a malformed call. Return whether another call of the frame begins there.
