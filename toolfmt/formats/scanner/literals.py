@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
+_NEAR = 6
+"""Number of characters by which the literals of a table are grouped."""
 MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
 
 
@@ -113,8 +115,9 @@ class ManyLiterals(Literals):
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
         table, rest = self._table, text[at : at + self.longest]
+        begun, lengths = table.near(rest[:_NEAR])
         ends = not closed and at + len(rest) == len(text)
-        if ends and rest in table.beginnings(rest[:2]):
+        if ends and rest in begun:
             return ""
         found = None
         for name in self._groups.get(rest[:2]) or self._groups.get(rest[0], ()):
@@ -123,7 +126,7 @@ class ManyLiterals(Literals):
                 break
             if ends and name.startswith(rest):
                 return ""
-        for length in table.lengths.get(rest[:2]) or table.lengths.get(rest[0], ()):
+        for length in lengths:
             if rest[:length] in table.literals:
                 return rest[:length] if found is None or length > len(found) else found
         return found
@@ -154,7 +157,7 @@ class LiteralTable:
 
     def __init__(self, literals: frozenset[str]) -> None:
         self.literals = literals
-        self._beginnings: dict[str, frozenset[str]] = {}
+        self.near = lru_cache(maxsize=256)(self._near)
 
     @cached_property
     def first(self) -> frozenset[str]:
@@ -163,17 +166,6 @@ class LiteralTable:
     @cached_property
     def longest(self) -> int:
         return max(map(len, self.literals))
-
-    @cached_property
-    def lengths(self) -> dict[str, tuple[int, ...]]:
-        """The lengths of the literals by their first two characters, the longest first."""
-        found: dict[str, tuple[int, ...]] = {}
-        for beginning, group in self._groups.items():
-            lengths = set(map(len, group))
-            if beginning[0] in self._groups:
-                lengths.add(1)
-            found[beginning] = tuple(sorted(lengths, reverse=True))
-        return found
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -191,24 +183,20 @@ class LiteralTable:
             groups.setdefault(literal[:2], []).append(literal)
         return groups
 
-    @cached_property
-    def _longer(self) -> frozenset[str]:
-        return frozenset(beginning[0] for beginning in self._groups if len(beginning) > 1)
+    def _near(self, beginning: str) -> tuple[frozenset[str], tuple[int, ...]]:
+        """Return what a text may be that starts with these characters, of which there are at most `_NEAR`.
 
-    def beginnings(self, beginning: str) -> frozenset[str]:
-        """Return the texts that may become a literal and start with these characters, of which there are at most two.
-
-        They are made at the first use: those of all literals of a format would take a megabyte.
+        Returns:
+            The texts that may become a literal, and the lengths of the literals that it may start with, the longest
+            first.
         """
-        if len(beginning) == 1:
-            return self._longer
-        found = self._beginnings.get(beginning)
-        if found is None:
-            group = self._groups.get(beginning, ())
-            found = frozenset(literal[:end] for literal in group for end in range(2, len(literal)))
-            if group:
-                self._beginnings[beginning] = found
-        return found
+        groups = self._groups
+        found = (beginning[0], beginning[:2]) if len(beginning) > 1 else [key for key in groups if key[0] == beginning]
+        group = [literal for key in found for literal in groups.get(key, ())]
+        longer = [literal for literal in group if literal.startswith(beginning)]
+        begun = frozenset(literal[:end] for literal in longer for end in range(len(beginning), len(literal)))
+        lengths = {len(literal) for literal in group if beginning.startswith(literal)}.union(map(len, longer))
+        return begun, tuple(sorted(lengths, reverse=True))
 
 
 @lru_cache(maxsize=64)
