@@ -89,7 +89,7 @@ class Search:
         defect.answer, defect.broken = Shrinker(self._targets[format], (invariant, kind), 1000).shrink(answer, way)
         report = defect.to_dict()
         print(
-            f"\n{format}: {report['said']}\n{report['case']}pieces {report['pieces']}\ncame out {report['came']}\n",
+            f"\n{format}: {report['message']}\n{report['case']}pieces {report['pieces']}\nactual {report['actual']}\n",
             flush=True,
         )
 
@@ -97,8 +97,8 @@ class Search:
         if self.seconds - self._reported >= 60:
             self._reported = self.seconds
             rate = self.answers / self.seconds
-            print(f"{self.seconds / 60:.0f} min: {self.answers:,} answers, {rate:,.0f} a second, "
-                  f"{len(self._met)} faults", flush=True)  # fmt: skip
+            print(f"{self.seconds / 60:.0f} min: {self.answers:,} outputs, {rate:,.0f} a second, "
+                  f"{len(self._met)} bugs", flush=True)  # fmt: skip
 
     @property
     def seconds(self) -> float:

@@ -36,7 +36,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
-from guarantees import check_arguments, check_shape, check_tiling, cut, events_of, frame
+from guarantees import check_arguments, check_shape, check_tiling, cut, dropped, events_of
 
 import toolfmt
 from toolfmt.errors import CannotWrite
@@ -369,7 +369,7 @@ def failure(made: Text, places: list[int], found: Found | None = None) -> str:
     checks: tuple[tuple[str, Callable[[], None]], ...] = (
         ("guarantee 4", lambda: check_shape(whole)),
         ("guarantee 5", lambda: check_arguments(whole)),
-        ("guarantee 3", lambda: check_tiling(made.text, whole, frame(get(made.format)))),
+        ("guarantee 3", lambda: check_tiling(made.text, whole, dropped(get(made.format)))),
         ("guarantee 11", lambda: same_message(made, whole) if made.number % 8 == 0 else None),
     )
     for invariant, check in checks:

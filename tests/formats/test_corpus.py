@@ -15,7 +15,7 @@ from pathlib import Path
 import depth
 import pytest
 from depth import PIECES, cuts, pieces
-from guarantees import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
+from guarantees import check_arguments, check_copy, check_shape, check_tiling, cut, dropped, events_of
 
 import toolfmt
 from toolfmt._util.text_lists import listed
@@ -73,7 +73,7 @@ def check_invariants(case: Case, came: list[Event]) -> None:
     check_shape(came)
     check_arguments(came)
     if not case.prefix:
-        check_tiling(case.text, came, frame(get(case.format)))
+        check_tiling(case.text, came, dropped(get(case.format)))
 
 
 def check_cuts(case: Case, came: list[Event]) -> None:
@@ -184,7 +184,7 @@ def events(case: Case, chunks: Iterable[str]) -> list[Event]:
 def marks_of(format: str) -> tuple[str, ...]:
     """The markers that a format puts around outputs, and the start and end markers of its calls."""
     known = get(format)
-    return (*frame(known), *known.markers.output_literals)
+    return (*dropped(known), *known.markers.output_literals)
 
 
 def expected_text(case: Case, kind: str) -> str | None:

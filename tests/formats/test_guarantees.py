@@ -8,7 +8,7 @@ from typing import Any
 
 import depth
 import pytest
-from guarantees import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
+from guarantees import check_arguments, check_copy, check_shape, check_tiling, cut, dropped, events_of
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from law_texts import CALLS, NAMES, VALUES, texts
@@ -66,7 +66,7 @@ def test_invariants_of_any_text(format: str, data: st.DataObject, options: dict[
     assert events_of(format, cut(text, places), **options) == whole
     check_shape(whole)
     check_arguments(whole)
-    check_tiling(text, whole, frame(get(format)))
+    check_tiling(text, whole, dropped(get(format)))
     check_copy(format, text, places[0] % (len(text) + 1) if places else 0, **options)
     message = toolfmt.parse(text, format, **options)
     assert len(message.tool_calls) == sum(isinstance(event, ToolCallEnd) for event in whole)
@@ -260,7 +260,7 @@ def test_a_call_after_a_backtick_keeps_its_start_marker(format: str) -> None:
         text = "`" + written[:end]
         whole = events_of(format, [text], tools=TOOLS)
         assert events_of(format, text, tools=TOOLS) == whole
-        check_tiling(text, whole, frame(get(format)))
+        check_tiling(text, whole, dropped(get(format)))
 
 
 @pytest.mark.parametrize("format", NAMES)
@@ -272,7 +272,7 @@ def test_a_start_marker_of_another_syntax_after_a_frame_terminates(format: str) 
         whole = events_of(format, [text], tools=TOOLS)
         assert events_of(format, text, tools=TOOLS) == whole
         check_shape(whole)
-        check_tiling(text, whole, frame(get(format)))
+        check_tiling(text, whole, dropped(get(format)))
 
 
 def test_feed_after_finish_is_misuse() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import depth
 import pytest
-from guarantees import check_arguments, check_shape, check_tiling, cut, events_of, frame
+from guarantees import check_arguments, check_shape, check_tiling, cut, dropped, events_of
 from recorded_cases import calls_of, cases, read, went
 
 from toolfmt.formats import get
@@ -60,7 +60,7 @@ def test_recorded_answers_keep_the_invariants(file: str, record_property: Any) -
         check_shape(whole)
         check_arguments(whole)
         if not options["prefix"]:
-            check_tiling(text, whole, frame(get(format)))
+            check_tiling(text, whole, dropped(get(format)))
         if number % EVERY == 0:
             assert events_of(format, text, **options) == whole, case["id"]
             for size in (2, 3, 7, 31):

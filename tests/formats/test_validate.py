@@ -7,7 +7,7 @@ from typing import Any
 
 import depth
 import pytest
-from guarantees import check_tiling, cut, events_of, frame
+from guarantees import check_tiling, cut, dropped, events_of
 from hypothesis import given
 from hypothesis import strategies as st
 from law_texts import NAMES, texts
@@ -77,7 +77,7 @@ def check_text(format: str, text: str, places: list[int], **options: Any) -> Non
         for event in failed:
             if isinstance(event, ToolCallRejected):
                 assert event.raw == text[event.span[0] : event.span[1]]
-        check_tiling(text, failed, frame(get(format)))
+        check_tiling(text, failed, dropped(get(format)))
 
 
 @pytest.mark.sample(8)

@@ -10,9 +10,9 @@ from toolfmt.messages.events import Event, merge
 from toolfmt.testing.invariants import json_arguments as check_arguments
 from toolfmt.testing.invariants import shape as check_shape
 from toolfmt.testing.invariants import tiling as check_tiling
-from toolfmt.testing.material import cut, frame
+from toolfmt.testing.material import cut, dropped
 
-__all__ = ["Options", "check_arguments", "check_copy", "check_shape", "check_tiling", "cut", "events_of", "frame"]
+__all__ = ["Options", "check_arguments", "check_copy", "check_shape", "check_tiling", "cut", "dropped", "events_of"]
 
 Options = dict[str, Any]
 

@@ -18,7 +18,7 @@ from toolfmt.testing import damaging, invariants
 from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.corpus import lines_of, parts_of
 from toolfmt.testing.invariants import Expected
-from toolfmt.testing.material import frame
+from toolfmt.testing.material import dropped
 from toolfmt.testing.outcome import MakeParser, ParserOutcome, Tools, read
 
 INVARIANTS = {
@@ -105,7 +105,7 @@ def check_nothing_lost(make_parser: MakeParser, text: str, format: str, *, tools
         InvariantViolation: The parser violates the invariant.
     """
     with _about(make_parser, text, tools) as outcome:
-        invariants.nothing_lost(text, outcome, frame(get(format)))
+        invariants.nothing_lost(text, outcome, dropped(get(format)))
 
 
 def check_chunking(

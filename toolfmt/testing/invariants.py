@@ -25,7 +25,7 @@ from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.outcome import ParserOutcome, json_value
 
 _WHITESPACE = " \t\r\n"
-_WHITESPACE_CHARACTERS = frozenset(_WHITESPACE)
+_NO_WHITESPACE = str.maketrans("", "", _WHITESPACE)
 _OF_A_WRITTEN_CALL = frozenset({"other_type", "text_behind_closer", "unclosed_tag"})
 """Tolerances that written calls may have: a string for a non-string schema, and a value that contains a marker."""
 
@@ -109,7 +109,7 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
     """
     at = 0
     next_to_call = False
-    marks = tuple(markers)
+    marks = tuple(marker.translate(_NO_WHITESPACE) for marker in markers)
     for event in events:
         if isinstance(event, (Content, Reasoning)):
             end = event.start + len(event.text)
@@ -357,21 +357,17 @@ def _hold(holds: bool, invariant: str, kind: str, message: str = "") -> None:
 def _gap(gap: str, marks: Sequence[str]) -> None:
     """Raise unless a gap between events consists only of whitespace and markers.
 
-    Markers may overlap, so this tries every way to split the gap into them.
+    Whitespace is ignored, also inside markers. Markers may overlap, so this tries every way to split the gap into them.
     """
-    reached, farthest = {0}, 0
+    left, farthest, reached = gap.translate(_NO_WHITESPACE), 0, {0}
     while reached:
         at = min(reached)
         reached.discard(at)
-        while gap[at : at + 1] in _WHITESPACE_CHARACTERS:
-            at += 1
-        if at == len(gap):
+        if at == len(left):
             return
         farthest = max(farthest, at)
-        reached.update(at + len(marker) for marker in marks if marker and gap.startswith(marker, at))
-    raise InvariantViolation(
-        "nothing-lost", "text that no event contains", f"no event contains {gap[farthest:].strip(_WHITESPACE)!r}"
-    )
+        reached.update(at + len(marker) for marker in marks if marker and left.startswith(marker, at))
+    raise InvariantViolation("nothing-lost", "text that no event contains", f"no event contains {left[farthest:]!r}")
 
 
 def _squeezed(text: str, markers: Iterable[str] = ()) -> str:

@@ -22,6 +22,16 @@ def frame(format: ToolCallFormat) -> list[str]:
     ]
 
 
+def dropped(format: ToolCallFormat) -> list[str]:
+    """Return every text that may be in no event: as `frame`, tokens that end a turn, and empty frames."""
+    marks = format.markers
+    return [
+        *frame(format),
+        *marks.trailing_markers.literals,
+        *(opener + inside + closer for opener in marks.framing for inside in ("", "[]") for closer in marks.ends),
+    ]
+
+
 @cache
 def markers(name: str) -> list[str]:
     """Return every literal in a written call, and the other markers of outputs in the format."""

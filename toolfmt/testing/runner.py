@@ -14,7 +14,7 @@ from toolfmt.testing import damaging, invariants
 from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.checks import outcome_lines
 from toolfmt.testing.drawing import GeneratedOutput
-from toolfmt.testing.material import frame
+from toolfmt.testing.material import dropped
 from toolfmt.testing.outcome import ParserOutcome
 from toolfmt.testing.targets import Target, Way
 
@@ -63,4 +63,4 @@ def _judges(answer: GeneratedOutput, outcome: ParserOutcome) -> Iterator[Callabl
     elif expected is not None:
         yield partial(invariants.cut_short if answer.kind == "cut" else invariants.written, outcome, expected)
     if answer.kind in ("prose", "soup", "damaged") or outcome.placed:
-        yield partial(invariants.nothing_lost, answer.text, outcome, frame(get(answer.format)))
+        yield partial(invariants.nothing_lost, answer.text, outcome, dropped(get(answer.format)))

@@ -8,7 +8,7 @@ from typing import Any
 import depth
 import drawn_engines
 import pytest
-from guarantees import check_arguments, check_shape, check_tiling, cut, frame
+from guarantees import check_arguments, check_shape, check_tiling, cut, dropped
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -97,7 +97,7 @@ def test_any_text_of_the_markers_of_a_drawn_engine(kind: str) -> None:
         assert _events(format, cut(text, places), tools=tools, strict=strict) == whole
         check_shape(whole)
         check_arguments(whole)
-        check_tiling(text, whole, frame(format))
+        check_tiling(text, whole, dropped(format))
 
     holds()
 
