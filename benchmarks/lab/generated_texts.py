@@ -384,9 +384,11 @@ def failure(made: Text, places: list[int], found: Found | None = None) -> str:
 
 def same_message(made: Text, whole: list[Event]) -> None:
     message = toolfmt.parse(made.text, made.format, **made.options)
-    continued = Parser(made.format, **made.options).continued
+    parser = Parser(made.format, **made.options)
+    parser.feed(made.text)
+    parser.finish()
     call_id = get(made.format).call_id
-    assert message.to_dict() == Message.from_events([*continued, *whole], (), call_id).to_dict()
+    assert message.to_dict() == Message.from_events([*parser.continued, *whole], (), call_id).to_dict()
 
 
 def per_character(made: Text, size: int) -> float:
