@@ -110,6 +110,13 @@ CUT_CALLS: list[list[tuple[str, dict[str, Any]]]] = [
 ]
 
 
+def quoting_calls(format: ToolCallFormat) -> list[list[tuple[str, dict[str, Any]]]]:
+    """Return calls with a value that contains what ends a call, without the end marker of a value."""
+    ends = [markers[0] for markers in (format.engine.inner.closers, format.engine.closers) if markers]
+    values = ["a" + before + "\n".join(ends) + " b" for before in ("\n", "}", "]")]
+    return [[("g", {"text": value}), ("g", {"city": "B"})] for value in values]
+
+
 def ends_of_calls(format: ToolCallFormat, calls: list[tuple[str, Any]]) -> Iterator[int]:
     """Where each of the calls but the last is complete: a text with one call more is the same up to there."""
     for count in range(1, len(calls)):
@@ -124,7 +131,7 @@ def test_no_cut_makes_a_call_that_was_not_written_whole(format: ToolCallFormat) 
     Nothing of an unfinished call is content, and the response ends as cut.
     """
     tried = 0
-    for calls in CUT_CALLS:
+    for calls in [*CUT_CALLS, *depth.some(quoting_calls(format), 3)]:
         text = written(format, calls[:-1])
         if text is None or written(format, calls) is None:
             continue

@@ -347,6 +347,32 @@ def test_a_value_cut_after_an_end_marker_that_it_quotes_is_incomplete(name: str)
         assert not any(isinstance(event, ToolCallEnd) for event in events)
 
 
+M3 = "]<]minimax[>["
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("xml_function", "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</function>\n</tool_call>"),
+        ("gemma4", '<|tool_call>call:get_weather{city:<|"|>Oslo}<tool_call|>'),
+        ("minimax_m3", f'{M3}<tool_call>{M3}<invoke name="get_weather">{M3}<city>Oslo{M3}</invoke>{M3}</tool_call>'),
+    ],
+)
+def test_a_value_without_its_end_marker_near_the_cut_is_incomplete(name: str, text: str) -> None:
+    """More of the output might have shown that the value continues, until the lookahead is over."""
+    for rest, cut, ends in (("", True, 0), (" b", True, 0), (" b" * 201, True, 1), ("", False, 1), (" b", False, 1)):
+        for size in (1000, 1):
+            parser = Parser(name, tools=TOOLS)
+            whole = text + rest
+            events = [event for at in range(0, len(whole), size) for event in parser.feed(whole[at : at + size])]
+            events += parser.finish(cut=cut)
+            assert sum(isinstance(event, ToolCallEnd) for event in events) == ends, (rest, cut)
+            rejected = [event for event in events if isinstance(event, ToolCallRejected)]
+            assert [(event.reason, event.raw) for event in rejected] == [("incomplete_output", text + rest)] * (
+                not ends
+            )
+
+
 _CLOSERS = {"atem": ("</atem:invoke>",), "k2_horizon": ("</ifm|tool_call>",), "step3_vl": ("</tool_call>",)}
 """The end marker of a call inside a frame, if the engine does not expose it."""
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from toolfmt.formats.engines.declared_tools import DeclaredTools
+from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
+from toolfmt.formats.scanner.spans import MISSING_CLOSER
 from toolfmt.formats.tolerances import EXPECTED, kind_of, problem_of
 from toolfmt.formats.values.arguments_text import ArgumentsText
 from toolfmt.formats.values.earlier_calls import EndedCall, may_repeat, repeats, with_this
@@ -192,17 +194,18 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def record_tolerance(self, name: str, at: int | None = None) -> None:
         """Note that a tolerance was applied. If it is not allowed, parsing continues to the end of the call."""
         if self._scan.cut and name.startswith("missing_"):
-            self.need_end()
+            self.need_end(MAX_LOOKAHEAD if name == MISSING_CLOSER else 0)
         if not self.tolerates(name):
             self.mark_rejected("malformed_syntax", EXPECTED.get(kind_of(name), ""), at, problem=problem_of(name))
         self._tolerated[name] = None
 
-    def need_end(self) -> None:
-        """Note that the end marker is missing here. The call is incomplete if the runtime stopped the model here."""
+    def need_end(self, most: int = 0) -> None:
+        """Note that the end marker is missing here. The call is incomplete if the runtime stopped the model here, or at
+        most so many characters later: more text might have shown that a value continues."""
         scan = self._scan
         if scan.cut and scan.closed:
             rest = scan.text[scan.at :].strip()
-            if any(end.startswith(rest) for end in self._ends):
+            if len(rest) <= most or any(end.startswith(rest) for end in self._ends):
                 self.mark_rejected("incomplete_output", "the end marker of the call", scan.offset + len(scan.text))
 
     def before(self, text: str, at: int, most: int = BACK) -> str:

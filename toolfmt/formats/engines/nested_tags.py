@@ -19,6 +19,7 @@ from toolfmt.formats.engines.raw_value import Value
 from toolfmt.formats.engines.tagged import opens_json
 from toolfmt.formats.engines.tags import CallMarks, another_call, own_end
 from toolfmt.formats.scanner.literals import Literals, literals
+from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.values.clean_json import DEEPEST
 from toolfmt.formats.values.schema_types import STRING, Types, raw_text, type_of
@@ -79,8 +80,10 @@ class _Leaf(Value):
             return "", stop
         opening = yield from scan.literal(literals("</", "<"))
         if not opening:
-            before = self._last(begin, 1)
-            if not before or before not in "\"'`" or (yield from scan.peek()) != before:
+            before, following = self._last(begin, 1), (yield from scan.peek())
+            if scan.cut and not following:
+                self._never_ended()
+            if not before or before not in "\"'`" or following != before:
                 self._wrong(begin)  # the marker alone is text only between quotes
             return "", stop
         try:
@@ -101,6 +104,8 @@ class _Leaf(Value):
                 self.calls.record_tolerance("missing_value_closer")
                 scan.rewind(begin)
                 return stop, ""
+            if self.may_be_string and scan.cut and scan.closed and len(scan.text) - scan.at < MAX_LOOKAHEAD:
+                self._never_ended()
             self._wrong(begin)
         if not self.string:
             self._wrong(begin)

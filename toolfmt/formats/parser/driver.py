@@ -297,7 +297,7 @@ class Driver:
                 attempted = first and not isinstance(wrong, NoCall) and (yield from self.recovery.attempted(begin))
                 if not attempted:
                     return "nothing"
-            if scan.cut and self.recovery.may_continue(stopped):
+            if scan.cut and (wrong.undecided or self.recovery.may_continue(stopped)):
                 return self._unfinished(wrong.expected)
             another = bool(opener) and not wrong.resumed and (yield from self.recovery.resume(attempted))
             if scan.position > calls.begins:

@@ -39,9 +39,10 @@ class Malformed(Exception):
         expected: A phrase for what would have been valid there.
         at: The offset of the first character that cannot continue the call; None for the position of the scanner.
         resumed: Whether the scanner is where parsing continues after the call.
+        undecided: Whether more text might have shown that the call continues: the output ended in a lookahead.
     """
 
-    resumed = False
+    resumed = undecided = False
 
     def __init__(self, reason: RejectionReason = "malformed_syntax", expected: str = "", at: int | None = None) -> None:
         super().__init__(reason)

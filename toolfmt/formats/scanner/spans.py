@@ -143,7 +143,9 @@ class Marked(Raw):
         if self.found not in self._closing or partial or _ASSIGNS.search(value):
             # It is a control token, or part of a mark precedes it, or the text may contain the key of another argument.
             after = "',' or a closing bracket after " if self.found == self._mark else ""
-            raise Malformed(expected=after + end_marker(self._mark))
+            wrong = Malformed(expected=after + end_marker(self._mark))
+            wrong.undecided = in_string and closed and len(text) - begin < MAX_LOOKAHEAD
+            raise wrong
         self._notes.record_tolerance(MISSING_CLOSER)
         return "", begin, True
 
