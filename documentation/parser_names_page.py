@@ -26,10 +26,10 @@ Find your model family, then pass the name to your runtime:
 | llama.cpp | `auto`: `--jinja` is enough, it takes the parser from the template |
 | mlx-lm | `"tool_parser_type": "NAME"` in tokenizer_config.json, if it does not detect the parser |
 | mlx-swift-lm | `toolCallFormat` of the model configuration, if it does not detect the format |
-| transformers, Ollama | no parser by name; see [Choose settings](../choose_settings.md) |
+| transformers, Ollama | see [Choose settings](../choose_settings.md) |
 
-An empty cell means that the runtime has no parser for the format. A name can be right for the family and wrong for one
-model: `toolfmt inspect MODEL` compares it with the calls that the template renders.
+An empty cell means that toolfmt knows no parser of the runtime for the format. A name can be right for the family and
+wrong for one model: `toolfmt inspect MODEL` compares it with the calls that the template renders.
 
 """
 _WITHOUT_FORMAT = f"""

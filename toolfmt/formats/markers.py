@@ -18,7 +18,9 @@ TURN_ENDS = (
     "<|endoftext|>", "<|end_of_text|>", "<end_of_turn>", "<|end_of_turn|>", "<|endofturn|>", "[|endofturn|]", "<turn|>",
     "</s>", "<eos>", "<|eos|>", "<seed:eos>", "<_end>", "[e~[", "</longcat_s>", "<|stop|>", "<|flush|>", "<|role_end|>",
     "<|assistant_end|>", "<|END_OF_TURN_TOKEN|>", "<|end_of_msg|>", "<|im_msg_end|>", "<|end_of_sentence|>",
-    "<｜end▁of▁sentence｜>", "<|user|>", "<|observation|>",
+    "<｜end▁of▁sentence｜>", "<|user|>", "<|observation|>", "<end_of_sentence>", "<SPECIAL_12>", "<SPECIAL_68>",
+    "<｜hy_eos｜>", "<｜hy_eos:opensource｜>", "<｜hy_place▁holder▁no▁2｜>", "</assistant>", "<|im:end|>", "<sep>",
+    "<start_function_response>", "<|ifm|im_end|>", "<|iquest_end|>", "<|message_end|>", "[unused10]",
 )  # fmt: skip
 """Tokens that end a model's turn, from chat templates and tokenizer configurations. Some runtimes return them as text.
 They are trailing markers in every format: fine-tuned models and runtimes mix families."""

@@ -10,7 +10,8 @@ the recipient, or with a channel. Exactly one newline on each side of a value be
 newlines are parsed too. Values are raw: only the tool's schema distinguishes a string `3` from a number. Messages in
 the channel `analysis` without a recipient are reasoning, `final` is content. One call per message. The last message
 ends with the stop token `<|call|>`. The output must contain it (vLLM: `include_stop_str_in_output`, SGLang:
-`no_stop_trim`): without it, the call may lack arguments and is rejected.
+`no_stop_trim`): without it, the call may lack arguments and is rejected. The writer ends every call with `<|call|>`;
+models end all but the last one with `<|end|>`.
 """
 
 from toolfmt.formats.engines.tag_attributes import QUOTED

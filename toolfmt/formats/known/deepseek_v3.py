@@ -42,5 +42,5 @@ FORMAT = ToolCallFormat(
     families=("DeepSeek V3", "DeepSeek R1", "DeepSeek R1 distills", "DeepSeek V2.5", "Skywork OR1", "MAI-DS-R1"),
     model_types=("deepseek_v3", "deepseek_v2"),
     signatures=(r"<｜tool▁call▁begin｜>(?:['\"]\s*[+~]\s*)?(?:(?:tool|tc)\[['\"]type['\"]\]|function<｜tool▁sep｜>)",),
-    runtime_parsers={"vLLM": "deepseek_v3", "SGLang": "deepseekv3"},
+    runtime_parsers={"vLLM": "deepseek_v3", "SGLang": "deepseekv3", "llama.cpp": "auto"},
 )

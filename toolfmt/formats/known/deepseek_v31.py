@@ -31,5 +31,5 @@ FORMAT = ToolCallFormat(
     aliases=("deepseekv31", "deepseek_v3.1"),
     families=("DeepSeek V3.1", "DeepSeek V3.1 Terminus", "DeepSeek V3.2-Exp"),
     signatures=(r"<｜tool▁call▁begin｜>(?:'\s*[+~]\s*)?(?:tool\['function'\]\['name'\]|tool_call_name<｜tool▁sep｜>)",),
-    runtime_parsers={"vLLM": "deepseek_v31", "SGLang": "deepseekv31"},
+    runtime_parsers={"vLLM": "deepseek_v31", "SGLang": "deepseekv31", "llama.cpp": "auto"},
 )

@@ -28,6 +28,6 @@ FORMAT = ToolCallFormat(
     source=("chat template of ai-sage/GigaChat3-10B-A1.8B", "vLLM and SGLang, tool parser gigachat3"),
     families=("GigaChat 3",),
     signatures=(r"function call<\|role_sep\|>", r"'role': 'function call',\s*'content': '\{"),
-    runtime_parsers={"vLLM": "gigachat3", "SGLang": "gigachat3"},
+    runtime_parsers={"vLLM": "gigachat3", "SGLang": "gigachat3", "llama.cpp": "auto"},
     ignored_markers=("<|message_sep|>",),
 )

@@ -25,7 +25,7 @@ FORMAT = ToolCallFormat(
     aliases=("gigachat3.1", "gigachat3_1"),
     families=("GigaChat 3.1", "GigaChat 3.1 Audio"),
     signatures=(r"<\|function_call\|>",),
-    runtime_parsers={"vLLM": "gigachat3", "SGLang": "gigachat3"},
+    runtime_parsers={"vLLM": "gigachat3", "SGLang": "gigachat3", "llama.cpp": "auto"},
     reasoning=(("reasoning<|role_sep|>\n", "<|message_sep|>\n\nassistant<|role_sep|>\n"),),
     ignored_markers=("<|message_sep|>",),
     headers=(r"<\|message_sep\|>(?=\n\nreasoning<)",),

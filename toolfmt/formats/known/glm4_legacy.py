@@ -40,6 +40,5 @@ FORMAT = ToolCallFormat(
         r"message\.get\(.metadata.",
         r"item\['metadata'\]",
     ),
-    runtime_parsers={"mlx-swift-lm": "glm4_bare"},
     ignored_markers=(_MESSAGE + "\n",),
 )

@@ -53,10 +53,11 @@ FORMAT = ToolCallFormat(
     ignored_markers=(
         *(
             f"<|channel|>{channel}{kind}<|message|>"
-            for channel in ("final", "commentary", "commentary?")  # with `?` by mistake
+            for channel in ("final", "commentary")
             for kind in ("", " json", " <|constrain|>json", "<|constrain|>json")
         ),
         "<|start|>assistant<|message|>",
+        "<|channel|>commentary?<|message|>",
         "<|channel|>commentary?commentary?",  # seen in place of a header
         *(
             f"<|channel|>{channel} to={reader}<|message|>"

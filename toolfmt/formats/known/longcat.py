@@ -15,6 +15,7 @@ from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.format import THINK, ToolCallFormat
+from toolfmt.formats.runtime_parsers import RuntimeParser
 
 _TAGGED = Tagged(
     opener="<longcat_tool_call>",
@@ -46,6 +47,10 @@ FORMAT = ToolCallFormat(
     families=("LongCat Flash", "LongCat Flash Lite", "LongCat 2.0"),
     model_types=("longcat_flash", "longcat_flash_ngram"),
     signatures=(r"<longcat_tool_call>",),
-    runtime_parsers={"vLLM": "longcat", "mlx-lm": "longcat", "llama.cpp": "auto"},
+    runtime_parsers={
+        "vLLM": RuntimeParser("longcat", remark="parses only the JSON calls of LongCat Flash Chat"),
+        "mlx-lm": "longcat",
+        "llama.cpp": "auto",
+    },
     reasoning=(("<longcat_think>", "</longcat_think>"), THINK),
 )

@@ -43,7 +43,7 @@ FORMAT = ToolCallFormat(
     families=("openPangu 2.0", "openPangu Embedded"),
     model_types=("openpangu_v2", "PanguEmbedded", "openpangu_dense"),
     signatures=(r"\[unused11\]", r"<\|tool_call_start\|>(?:\\n|\s)+\["),
-    runtime_parsers={"vLLM": RuntimeParser("pangu", only_in="Huawei's fork")},
+    runtime_parsers={"vLLM": RuntimeParser("pangu", only_in="a branch")},
     headers=(r"\[unused9\]助手：",),
     reasoning=(THINK, ("[unused16]", "[unused17]")),
 )

@@ -4,8 +4,8 @@
 
 GLM's layout with different tags for keys and values. Several calls follow each other directly. Values are raw: only
 the tool's schema distinguishes a string `3` from a number. A call without arguments is the name between the tags.
-Whitespace between the tags is parsed too. The runtimes that support these models also parse a JSON object with `name`
-and `arguments` in the same block, so it is not a tolerance here. TeleChat 3 without Coder writes only that (`json`).
+Whitespace between the tags is parsed too. A JSON object with `name` and `arguments` in the same block is not a
+tolerance here, because SGLang's parser accepts it for these models. TeleChat 3 without Coder writes only that (`json`).
 """
 
 from toolfmt.formats.engines.alternatives import Choice
@@ -39,7 +39,7 @@ FORMAT = ToolCallFormat(
     ),
     source=(
         "ms-swift, agent template telechat3_coder and its tests",
-        "TensorRT-LLM's parser telechat4",
+        "TensorRT-LLM, pull requests 17997 (telechat4) and 19283 (xing4_0)",
         "SGLang, pull request 39793: xing4_0",
     ),
     aliases=("telechat4", "telechat3_coder", "xing4_0"),
@@ -47,5 +47,8 @@ FORMAT = ToolCallFormat(
     model_types=("telechat4", "xing4_0"),
     signatures=(r"<param_key>",),
     headers=("<_bot>",),
-    runtime_parsers={"SGLang": RuntimeParser("xing4_0", only_in="pull request 39793")},
+    runtime_parsers={
+        "vLLM": RuntimeParser("xing4_0", only_in="pull request 57135"),
+        "SGLang": RuntimeParser("xing4_0", only_in="pull request 39793"),
+    },
 )

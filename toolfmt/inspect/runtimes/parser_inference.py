@@ -1,8 +1,8 @@
 """The parser that a runtime selects by itself: which markers mlx-lm and mlx-swift-lm search for in a template.
 
 The names are theirs, not formats of toolfmt, although some are equal. Nothing here renders. A test compares `mlx_lm`
-with the real implementation (tests/inspect/test_runtimes.py). Other runtimes do not select a parser (vLLM, SGLang,
-transformers) or derive one (llama.cpp).
+with the real implementation (tests/inspect/test_runtimes.py). Other runtimes do not select a parser (vLLM,
+transformers), derive one (llama.cpp), or select one if asked to (SGLang's `--tool-call-parser auto`).
 """
 
 from __future__ import annotations
