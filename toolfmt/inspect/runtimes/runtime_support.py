@@ -90,7 +90,7 @@ def _support(facts: Facts, choice: TemplateChoice) -> RuntimeSupport:
         right = None if parser is None else _reads(facts, choice, parser)
         how += _verdict(facts, choice.runtime, parser, right)
     else:
-        parser, right, how = None, None, "it chooses no parser by default"
+        parser, right, how = None, None, "it does not choose a parser automatically"
     why_template = "" if _alone(facts.files) else choice.why
     return RuntimeSupport(choice.runtime, where, parser, right, why_template, how)
 
