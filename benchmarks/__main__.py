@@ -98,8 +98,8 @@ def versions() -> dict[str, str | None]:
 
 def where_and_when() -> dict[str, str]:
     return {
-        "on": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
-        "with": f"{platform.python_implementation()} {platform.python_version()}",
+        "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
 

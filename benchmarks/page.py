@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 TABLE = re.compile(r"(<!-- table: ([\w -]+?)(?:, [^\n]*)? -->\n)(?:\|[^\n]*\n)*")
 READ_BACK_IN_SHORT = {
     "format found": "format found",
-    "all of the first five": "five kinds of call read back exactly",
+    "all five kinds above": "five kinds of call read back exactly",
     "special characters": "one of these: strings with quotes, braces and newlines",
 }
 """The rows that README shows, with their names there."""
@@ -55,7 +55,7 @@ def titled(figures: Results, name: str) -> str:
 
 def measured(figures: Results) -> str:
     lines = [(part, *facts.values()) for part, facts in figures["measured"].items()]
-    head = ("measured", *next(iter(figures["measured"].values())))
+    head = ("part", *next(iter(figures["measured"].values())))
     return rows(head, [tuple(map(str, line)) for line in lines])
 
 
@@ -91,7 +91,7 @@ def situations(figures: Results) -> str:
     lines = [
         (row["row"], *(f"{row[name]['right']} of {row[name]['asked']}" for name in names)) for row in section["table"]
     ]
-    return rows(("right, of asked", *(titled(figures, name) for name in names)), lines)
+    return rows(("situation", *(titled(figures, name) for name in names)), lines)
 
 
 # --- speed
@@ -105,7 +105,7 @@ def speed(figures: Results) -> str:
         spreads["× floor"] = _spread(row["of the floor"], digits=1)
         lines.append((row, spreads))
     names = [name for name in _PEERS if any(name in spread for _, spread in lines)]
-    head = ("µs for each delta of", "deltas", "toolfmt", "× floor", *(titled(figures, name) for name in names))
+    head = ("µs per chunk", "chunks", "toolfmt", "× floor", *(titled(figures, name) for name in names))
     columns = ("toolfmt", "× floor", *names)
     cells = [
         (row["workload"], str(row["deltas"]), *(spread.get(name, "–") for name in columns)) for row, spread in lines
@@ -143,7 +143,7 @@ def speed_in_short(figures: Results) -> str:
 def short_calls(figures: Results) -> str:
     calls = figures["speed"]["call"]
     return rows(
-        ("µs for a whole short call", "least", "middle", "most"),
+        ("µs per short call", "min", "median", "max"),
         [
             (titled(figures, name), *(_short(values[key], 0) for key in ("least", "middle", "most")))
             for name, values in calls.items()

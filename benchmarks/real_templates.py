@@ -50,10 +50,10 @@ TWO = "two calls"
 OWN = "the format's own markers in a string"
 KINDS = ("one string argument", TWO, "typed values", "no arguments", SPECIAL)
 """The kinds that count together."""
-ALL = "all of the first five"
+ALL = "all five kinds above"
 FOUND = "format found"
-STREAMED = "streamed as whole, all kinds"
-ALARMS = "format named for a template without tools"
+STREAMED = "same result when streamed, all kinds"
+ALARMS = "format reported for a template without tools"
 CLAIMS = ("declared", "verified", "signature")
 """How sure a format must be to be a claim about the template."""
 PIECES = (1, 4)

@@ -32,7 +32,7 @@ def test_a_table_is_regenerated_and_the_text_around_it_is_kept() -> None:
         "table": [{"row": "one call", **_right(3, 3), **_right(1, 2, "vLLM")}],
     }
     assert page.with_tables(text, figures(situations=results)) == (
-        "before\n<!-- table: situations, of a run -->\n| right, of asked | toolfmt | vLLM 0.9 |\n|---|---|---|\n"
+        "before\n<!-- table: situations, of a run -->\n| situation | toolfmt | vLLM 0.9 |\n|---|---|---|\n"
         "| one call | 3 of 3 | 1 of 2 |\n" + other
     )
 
