@@ -1,15 +1,14 @@
-"""The claims of the README, measured: calls of real templates, situations, speed; next to every runtime that is
-installed.
+"""Measure the figures of the README and `docs/benchmarks.md`: real templates, situations and speed.
 
     python -m benchmarks [--quick] [--only read-back|situations|speed]… [--results FILE] [--page FILE]
 
-Writes the figures into FILE (`benchmarks/results.json`) and the page made of them (`docs/benchmarks.md`), with the date
-and all versions; both are only written once everything is measured. `--only` measures some parts and keeps the others'
-figures. `--quick` takes every tenth template and every seventh format, once, some minutes in total: for a first look,
-into separate files. A full run takes about half an hour of one core.
+Writes the figures to `--results` (default: `benchmarks/results.json`) and the page to `--page` (default:
+`docs/benchmarks.md`) after all parts are measured. `--only` measures some parts and keeps the figures of the others.
+`--quick` measures every tenth template and every seventh format once, in a few minutes; it needs separate files. A full
+run takes about half an hour on one core.
 
-toolfmt needs its extra `test`, which includes mlx-lm and transformers. vLLM and SGLang are measured if they can be
-imported: installed, or unpacked wheels in PYTHONPATH with what their parsers import (`benchmarks/runtime_parsers.py`).
+Needs the extra `test`, which includes mlx-lm and transformers. vLLM and SGLang are measured if they can be imported:
+installed, or as unpacked wheels in PYTHONPATH (`benchmarks/runtime_parsers.py` lists what their parsers import).
 """
 
 from __future__ import annotations

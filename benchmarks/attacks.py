@@ -1,10 +1,10 @@
-"""Templates written to hang or to fill the memory: how long an inspection takes to report it, and what it needs.
+"""Measure the time and memory that `toolfmt inspect` needs to report templates that hang or exhaust memory.
 
     python -m benchmarks.attacks [NAME …]
 
-Every known kind (except jinja2's own escapes, which the sandbox stops), inspected one after the other by one worker
-with the limits that `toolfmt inspect` uses, and an honest template after each. Prints the seconds from the request to
-the report, the peak memory of the worker, and the limit that was hit; at the end the peak memory of this process.
+One worker with the limits of `toolfmt inspect` inspects each attack, then an honest template. Escapes from jinja2's
+sandbox are not included. Prints the seconds until the report, the worker's peak memory and the limit that was hit; at
+the end, the peak memory of this process.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What ten clients make of the example server's responses: twelve scenarios, streamed or not, with calls whole or not.
+"""Compare what ten clients receive from the example server with the parser's events, in twelve scenarios.
 
     python -m benchmarks.clients [CLIENT …] [--show]
 
-A row counts the scenarios in which a client ended up with exactly the content of the events: content, reasoning (if the
-client has it at all), calls, the stop reason (if the client exposes it). `executable` counts calls that were truncated
-or rejected but that an application would execute: with whole calls there must be none. `streamed arguments` is a server
-that sends arguments as they come (`--stream-arguments`); there a response counts as equal if a truncated call cannot be
-executed and a rejected one raises. `--show` prints every response that is not equal. Clients that are not installed are
-listed; litellm needs `openai<3` (and `mcp`), hence a separate environment. The exit status is 1 if a client gets
-anything but the events from whole calls.
+A row counts the scenarios in which a client received exactly the content of the events: content, reasoning (if the
+client supports it), calls, and the stop reason (if the client exposes it). `executable` counts truncated or rejected
+calls that an application would execute; with whole calls, there must be none. `streamed arguments` is a server with
+`--stream-arguments`: a response is also equal if a truncated call cannot be executed and a rejected call raises.
+`--show` prints every response that is not equal. Clients that are not installed are listed; litellm needs `openai<3`
+and `mcp`, and therefore a separate environment. The exit status is 1 if a client receives anything else from whole
+calls.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Conversations whose every text, argument and result is a unique word, and two tools: what `delivery` renders.
+"""Conversations for `delivery`, in which every text, argument and result is a unique word.
 
-A word that must appear exactly once begins with `Zx` (numbers of an argument with 7043 or 7044), the key of a nested
-argument with `Kx`, a description in a definition with `Dx`. No template contains any of them. Data only.
+A word that must appear exactly once begins with `Zx` (a number in an argument: with 7043 or 7044), the key of a nested
+argument with `Kx`, and a description in a tool definition with `Dx`. No template contains any of them.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Calls that lost a stretch of text: how many end with a value that contains another value's text.
+"""Count damaged calls in which a value contains the text of another value.
 
     python benchmarks/damaged_calls.py [FORMAT …] [--show N]
 
-Two calls with two string arguments each are written in every format. Then every single character outside the values is
-removed in turn, and every run of up to 24 characters after each value; each text is read leniently and strictly, with
-and without tools. A row counts the readings, the ended calls with a merged value, those of them in strict mode, and
-those that cannot be detected (`unseen`: no whole tag, token or quote remains between the values; see
-`toolfmt.testing.damaging`). `--show` prints so many merged readings of each format. The exit status is 1 if a
-detectable one was merged.
+Every format writes two calls with two string arguments each. The benchmark removes every single character outside the
+values in turn, and every run of up to 24 characters after each value. Each text is parsed leniently and strictly, with
+and without tools. A row counts the parses, the ended calls with a merged value, those in strict mode, and those that
+cannot be detected (`unseen`: no whole tag, token or quote remains between the values; see `toolfmt.testing.damaging`).
+`--show` prints N merged calls per format. The exit status is 1 if a detectable damage was merged.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What of a conversation is in a prompt: each word exactly once and in the conversation's order, or what is wrong.
+"""Check that a prompt contains each word of a conversation exactly once and in order.
 
-`judge` reads the words of `benchmarks.conversations` in the messages and in the prompt, and is independent of
+`judge` looks for the words of `benchmarks.conversations` in the messages and in the prompt. It knows nothing about
 templates.
 
-The order: what is in one message comes before what is in the next. Within a turn of the assistant, text, reasoning and
-calls may have any order, the calls among themselves keep theirs; each result comes after its call, and results keep
-their order unless `permuted` allows another. Results may be between the calls of their turn.
+The words of one message come before those of the next. Within an assistant turn, text, reasoning and calls may have any
+order, but the calls keep theirs. Each result comes after its call, and results keep their order unless `permuted`
+allows another. Results may be between the calls of their turn.
 """
 
 from __future__ import annotations

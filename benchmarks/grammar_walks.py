@@ -1,19 +1,20 @@
-"""Grammars of all formats in llguidance: written, walked, broken and damaged texts.
+"""Check the llguidance grammars of all formats with written calls, random walks, broken calls and damaged texts.
 
     python benchmarks/grammar_walks.py [FORMAT …] [--choice auto] [--walks N] [--written N] [--broken N] [--damaged N]
 
-Every format and variant, its markers as control tokens and as text, with three tools. A row counts for a format, over
-its variants and both kinds of markers:
-- written: calls that `toolfmt.write` writes, of which the grammar accepts all;
-- walked: random walks under the mask, with damaging texts offered at every step; strict reads them all, into calls that
-  jsonschema accepts, and nothing else (under `--choice auto`: text and such calls); `open` are those that did not
-  terminate, and an empty mask would be a bug;
-- broken: calls that violate a schema in one of eleven ways, damaged: texts with something removed or inserted, of which
-  the grammar accepts none that strict rejects.
+Every format and variant is tested with its markers as control tokens and as text, and with three tools. A row counts
+for a format, over its variants and both kinds of markers:
+- written: calls written by `toolfmt.write`, which the grammar must accept;
+- walked: random walks under the mask, with damaging texts offered at every step. Strict parsing must read each walk as
+  calls that jsonschema accepts, and nothing else (with `--choice auto`: text and such calls). `open` counts the walks
+  that did not terminate. An empty mask is a bug;
+- broken: calls that violate a schema in one of eleven ways;
+- damaged: texts with something removed or inserted. The grammar must accept no broken or damaged text that strict
+  parsing rejects.
 
-Walks and damaged texts are N per format, written texts N and broken calls some 3 N for each of its variants and kinds.
-The exit status is 1 if there is a bug; three of a format are printed. Needs the extras `grammar` and `test`; 1,000
-walks per format take some ten minutes of one core.
+Walks and damaged texts are N per format. Written texts are N, and broken calls about 3 N, for each variant and kind of
+marker. The exit status is 1 if there is a bug; three per format are printed. Needs the extras `grammar` and `test`.
+1,000 walks per format take about ten minutes on one core.
 """
 
 from __future__ import annotations

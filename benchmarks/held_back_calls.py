@@ -1,9 +1,8 @@
-"""Calls and texts that no derived format was derived from or verified with: `derived_formats` counts false derivations
-on them.
+"""Calls and texts that no format was derived from or verified with, used by `derived_formats`.
 
-Different in kind from those of `toolfmt.inspect.format.derive.call_sets`: whole documents as values, words with a
-meaning in some syntax, markers of other families, extreme numbers, many calls at once. `excused` are words of the
-limits that report a loss of this kind.
+They differ in kind from those of `toolfmt.inspect.format.derive.call_sets`: whole documents as values, words with a
+meaning in some syntax, markers of other families, extreme numbers, and many calls at once. `excused` contains words of
+the limits that report a loss of this kind.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Paths and templates made to leak or to hang: what `toolfmt inspect` makes of each, in how long, in how many bytes.
+"""Run `toolfmt inspect` on paths and templates that are made to leak data or to hang.
 
     python -m benchmarks.hostile_places [WORD …]
 
-`PLACES` are directories and files that lead elsewhere or never end, `ESCAPES` templates that try to access what is not
-theirs, `WAITING` templates that only a certain message triggers; with those of `benchmarks.attacks`, which take too
-much, they are some two hundred. A separate command inspects each, in an environment that contains a secret; a file next
-to the path contains another. Prints the exit status, seconds, bytes of both outputs, and the message. The exit status
-is 1 if one took longer than the limits allow, printed a secret, or ended differently than a command ends.
+`PLACES` are directories and files that lead elsewhere or never end. `ESCAPES` are templates that try to access what
+they must not. `WAITING` are templates that only a certain message triggers. With the resource attacks of
+`benchmarks.attacks`, there are about two hundred. A separate command inspects each. Its environment contains a secret,
+and a file next to the path contains another. Prints the exit status, the seconds, the bytes of stdout and stderr, and
+the message. The exit status is 1 if a command exceeded the time limit, printed a secret, or ended abnormally.
 """
 
 from __future__ import annotations

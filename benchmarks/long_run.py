@@ -1,11 +1,11 @@
-"""Run the tests at their greatest depth: every cut of every case, every template, 1,000 examples for each guarantee.
+"""Run the tests at their greatest depth: every cut of every case, every template, 1,000 examples per guarantee.
 
     python -m benchmarks.long_run [NAME …] [--examples 1000] [--processes 2] [--summary FILE]
 
-NAME is a folder or a file in `tests/`; without one, all run, in the order in which the packages import each other. Each
-is one run of `pytest --all` in which `tests/support/depth.py` finds `TOOLFMT_TEST_EXAMPLES` (examples for each
-guarantee) and `TOOLFMT_TEST_EVERY=1` (nothing is sampled). The summary has a line for each run, written when the run
-ends, so that an interrupted one keeps its results. It takes hours. The exit status is 1 if a run fails.
+NAME is a folder or a file in `tests/`. Without one, all are run, in the order in which the packages import each other.
+Each is one run of `pytest --all` with `TOOLFMT_TEST_EXAMPLES` (examples per guarantee) and `TOOLFMT_TEST_EVERY=1`
+(nothing is sampled); `tests/support/depth.py` reads both. The summary gets a line when a run ends, so that an
+interrupted run keeps its results. It takes hours. The exit status is 1 if a run fails.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""mlx-lm next to toolfmt: the parser that it infers for a template, used on a text the way its server uses it.
+"""Use the parser that mlx-lm infers for a template, in the same way as mlx-lm's server.
 
-`inferred` is None if mlx-lm finds no parser, or is not installed (`AVAILABLE`). Every doubt is decided in favor of
-mlx-lm: the vocabulary, which a template alone does not have, contains whatever the template and its prompt contain; a
-text ends at the end-of-sequence token; no reasoning block hides a call; a call that cannot be read leaves the others;
-arguments may be an object or JSON text. Nothing here raises on what its parsers do.
+`inferred` returns None if mlx-lm finds no parser or is not installed (`AVAILABLE`). Unclear cases are decided in favor
+of mlx-lm: the vocabulary contains whatever the template and its prompt contain; a text ends at the end-of-sequence
+token; no reasoning block hides a call; an unreadable call does not affect the others; arguments may be an object or
+JSON text. Errors of mlx-lm's parsers are not raised.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""One request, many processes, one text: other hash seeds, time zones and days, the caller's dictionaries shuffled.
+"""Check that a request renders to the same text in many processes.
+
+The processes differ in hash seed, time zone and day. The keys of messages, calls and definitions are shuffled. The
+order of arguments and of `parameters` is significant, so it is shuffled only with `sort_properties=True`. `now` is
+fixed, except in one row that shows how many templates print the day.
 
 `python -m benchmarks.delivery --determinism N` calls `report`; each process is this module with a seed:
 
     python -m benchmarks.one_text SEED < NAMES-AND-SOURCES
-
-The keys of messages, calls and definitions are shuffled. The order of arguments, and of what is in `parameters`,
-counts, so that they are shuffled only with `sort_properties=True`. `now` is fixed, except for one row that shows how
-many templates print the day.
 """
 
 from __future__ import annotations

@@ -1,17 +1,22 @@
-"""Grammars against parsers, both ways: sentences of the grammars are read strictly, what strict accepts is looked up.
+"""Compare the Lark grammars with the strict parsers, in both directions.
 
     python benchmarks/oracle.py [FORMAT …] [--sentences N] [--written N] [--mutations N] [--seed S] [--show N]
 
-For every way in which a format writes calls (its own and its variants), hypothesis' `from_lark` makes sentences of the
-plain Lark grammar, with markers of the format in every raw text; the strict parser must read each into calls that the
-schemas allow (except for the variants in `NOTED_SPELLINGS`). Then calls are written, and each text is changed in one
-place in so many ways, by characters and by tokens of the format; each is judged with tools and without. What the strict
-parser reads wholly as calls must be in the grammar, with whitespace loosened (tests/support/oracle.py). A row counts,
-for a format: sentences, those that are read, those that contain a key twice if a schema leaves keys free (no grammar
-counts those); texts judged, those that strict parsing accepts, and of these the ones that the grammar accepts
-unchanged, without what has no meaning, as the format writes them, as listed in tests/support/oracle_listed.json, and
-not at all. `--show` prints so many bugs of each format. The exit status is 1 if there is a bug. All formats take some
-ten minutes: 2,800 sentences and 45,000 texts.
+From grammar to parser: for every format and variant, hypothesis' `from_lark` generates sentences of the plain Lark
+grammar, with markers of the format in every raw text. The strict parser must read each as calls that the schemas allow
+(except for the variants in `NOTED_SPELLINGS`).
+
+From parser to grammar: calls are written, and each text is changed in one location, by characters and by tokens of the
+format. Each is judged with and without tools. What the strict parser reads wholly as calls must be in the grammar, with
+whitespace loosened (tests/support/oracle.py).
+
+A row counts for a format: the sentences, those that are read, and those that contain a key twice if a schema leaves
+keys free (which no grammar counts); the texts judged, those that strict parsing accepts, and of these the ones that the
+grammar accepts unchanged, without parts that have no meaning, as the format writes them, as listed in
+tests/support/oracle_listed.json, and not at all.
+
+`--show` prints N bugs per format. The exit status is 1 if there is a bug. All formats take about ten minutes: 2,800
+sentences and 45,000 texts.
 """
 
 from __future__ import annotations

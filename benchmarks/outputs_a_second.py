@@ -1,13 +1,15 @@
-"""How many recorded outputs are parsed per second: on one core, by format and length, and how that grows with two.
+"""Measure how many recorded outputs toolfmt parses per second, on one core and with several processes.
 
     python -m benchmarks.outputs_a_second [--format NAME]… [--outputs N] [--rounds 3] [--processes 2] [--json]
 
-Two tables of one run. The first is CPU time in this process, with `parse_many`: an output is a sentence and a call that
-writes a file, of a line, of some 2,000 characters (500 tokens) and of some 20,000; with one tool, and with 40. The
-second is the same outputs of 2,000 characters in `parse_many`, in `datasets.map` and in Ray Data with one process and
-with several: outputs per second of wall time from the table in memory to the messages in memory, the start of processes
-included, the start of Ray not. Its first row is the capacity of the machine: as many independent programs that transfer
-nothing. Engines that are not installed are left out. Each figure is the best of the rounds.
+The first table shows CPU time of `parse_many` in this process. An output is a sentence and a call that writes a file of
+one line, of about 2,000 characters (500 tokens) or of about 20,000, with 1 or 40 tools.
+
+The second table shows outputs of 2,000 characters per second of wall time, with one process and with several, for
+`parse_many`, `datasets.map` and Ray Data. The time is measured from the table in memory to the messages in memory,
+including the start of processes but not the start of Ray. The first row is the capacity of the machine: the same number
+of independent programs that transfer nothing. Engines that are not installed are skipped. Each figure is the best of
+the rounds.
 """
 
 from __future__ import annotations

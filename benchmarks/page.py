@@ -1,7 +1,8 @@
-"""The page of the benchmarks: tables of the figures in `results.json`, in `docs/benchmarks.md` and README.
+"""Generate the benchmark tables in `docs/benchmarks.md` and the README from `results.json`.
 
-A table follows a comment `<!-- table: NAME… -->`; the text around it is written by hand and contains no figure. `python
--m benchmarks` measures and writes both; the tests compare the pages with the figures that are committed.
+A table follows a comment `<!-- table: NAME… -->`. The text around it is written by hand and contains no measured
+figure. `python -m benchmarks` measures and writes the figures and the page; the tests compare the pages with the
+committed figures.
 """
 
 from __future__ import annotations

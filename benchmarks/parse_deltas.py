@@ -1,18 +1,24 @@
-"""CPU time per 4-character delta, with events, for every format, next to a baseline and other runtimes in the same run.
+"""Measure the CPU time per 4-character delta for every format, next to a baseline and other runtimes.
 
     python -m benchmarks.parse_deltas [--rounds 5] [--json] [--format NAME]… [--workload content|argument|call|tools]
 
-Two workloads: content, and one long string argument (code with quotes, newlines and braces). A third row, `call`, is
-one short call of 20 to 40 deltas (a few more if the frame is long), whole: the parser made, fed and finished; its
-figures are µs per call. The rows `tools` are the same call of a tool with 1 to 10,000 parameters that the process has
-not seen before; `deltas` is the number of parameters. The floor is a loop that builds one event per delta and keeps it.
-mlx-lm's loop is its server's: split each delta by state, gather the call's text, parse it when the end marker has come;
-it is left out if mlx-lm is not installed or has no parser for the format. The streaming parsers of transformers, vLLM
-and SGLang, if they are installed, read the same deltas as in their servers (`benchmarks.peer_reading`): including the
-construction of the parser, the server's work around it, and 1 to 2 µs per delta of this project's own harness. The time
-of some grows with the square of the length: one that took longer than `PATIENCE` for a size is not measured for the
-next. Each cell is the best of the rounds, and its ratio to the floor of the same round; machines are noisy, ratios less
-so.
+- `content` and `argument`: plain text, and one long string argument (code with quotes, newlines and braces).
+- `call`: one whole short call of 20 to 40 deltas (a few more if the frame is long), including creating and finishing
+  the parser, in µs per call.
+- `tools`: the same call of a tool with 1 to 10,000 parameters that the process has not seen before; `deltas` is the
+  number of parameters.
+
+The floor is a loop that creates and stores one event per delta. mlx-lm's loop is that of its server: split each delta
+by state, collect the call's text, and parse it at the end marker. It is skipped if mlx-lm is not installed or has no
+parser for the format.
+
+The streaming parsers of transformers, vLLM and SGLang, if they are installed, read the same deltas as in their servers
+(`benchmarks.peer_reading`). Their times include the construction of the parser, the server's work around it, and 1 to
+2 µs per delta of this benchmark's own code. Some grow with the square of the length: after a size that takes longer
+than `PATIENCE`, larger sizes are skipped.
+
+Each cell is the best of the rounds; the ratio to the floor is that of the same round, because machines are noisy and
+ratios less so.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Check whether the bugs of other projects' tool parsers that docs/faults.md lists still happen.
+"""Check whether the bugs of other projects' tool parsers in docs/faults.md still occur.
 
     python -m benchmarks.peer_faults [--only ID …] [--page FILE]
 
-`peer_faults.jsonl` has one bug per line: the target (a factory of `toolfmt.testing.peers`), the tools, the parts of
-the output, how it arrives, what the parser returned and why that is wrong. The output is written again by the
-format's own writer and parsed as the project's server does it. The result is `as listed`, `fixed` if it is now what
-it should be, or `other`. A project that cannot be imported is skipped with a message; vLLM and SGLang can be
-installed, or unpacked wheels in PYTHONPATH (`runtime_parsers.py` names what their parsers import). `--page` writes
-docs/faults.md. The exit status is 1 if a bug of the listed version is not as listed.
+`peer_faults.jsonl` has one bug per line: the target (a factory of `toolfmt.testing.peers`), the tools, the parts of the
+output, how it arrives, the parser's result and why it is wrong. The format's own writer writes the output again, and
+the project's parser reads it as in the project's server. The result is `as listed`, `fixed`, or `other`. A project that
+cannot be imported is skipped with a message. vLLM and SGLang can be installed, or unpacked wheels in PYTHONPATH
+(`runtime_parsers.py` lists what their parsers import). `--page` writes docs/faults.md. The exit status is 1 if a bug of
+the listed version is not as listed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""mlx-lm, transformers, vLLM and SGLang next to toolfmt: their parsers of a format, used the way their servers use
-them.
+"""Use the parsers of mlx-lm, transformers, vLLM and SGLang in the same way as their servers.
 
-`toolfmt.testing.peers` implements how a server uses a parser. A runtime that cannot be imported here is not among
-`installed`. A format whose parser cannot be judged by the text alone (`NOT_READ_ALONE`) has none here.
+`toolfmt.testing.peers` implements how a server uses a parser. `installed` contains only runtimes that can be imported.
+A format whose parser cannot be judged by the text alone (`NOT_READ_ALONE`) has no parser here.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Prose that mentions, quotes, begins or resembles calls: text that is swallowed, and false calls.
+"""Count false calls and withheld text in prose that mentions, quotes or resembles calls.
 
     python benchmarks/prose.py [FORMAT …] [--show N]
 
-Some 400 pieces (`toolfmt.testing.prose_pieces`) in every format, with and without tools, each followed by 3,000
-characters of plain prose and fed at once. A row counts the readings in which more than 400 characters waited for the
-end of the output or belong to a rejection (`swallowed`), those in which a call ended (`calls`), and those whose prose
-was emitted as reasoning (`reasoned`). `--show` prints so many of each format. The exit status is 1 if there is one.
+Every format parses about 400 pieces of prose (`toolfmt.testing.prose_pieces`), with and without tools. Each is followed
+by 3,000 characters of plain prose and fed at once. A row counts the parses in which more than 400 characters were held
+back until the end of the output or belong to a rejection (`swallowed`), those in which a call ended (`calls`), and
+those whose prose was emitted as reasoning (`reasoned`). `--show` prints N of them per format. The exit status is 1 if
+there is one.
 """
 
 from __future__ import annotations

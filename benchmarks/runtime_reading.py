@@ -1,7 +1,6 @@
-"""vLLM's and SGLang's parsers, used on tokens the way their servers use them: a parser's name in, what a client reads
-out.
+"""Use the parsers of vLLM and SGLang on tokens, in the same way as their servers.
 
-`toolfmt.testing.peers` implements how a server uses a parser. Every doubt is decided in favor of the runtime's own
+`toolfmt.testing.peers` implements how a server uses a parser. Unclear cases are decided in favor of the runtime's own
 parsers: markers reach them whether or not they request them. Exceptions in a stream propagate.
 """
 

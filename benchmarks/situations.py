@@ -1,13 +1,13 @@
-"""Fourteen situations in every format: which outputs each runtime's own parsers read right, and which toolfmt's.
+"""Count the outputs that each runtime's own parsers and toolfmt parse correctly, in fourteen situations.
 
     python -m benchmarks.situations [--format NAME …] [--wrong] [--json FILE]
 
-For every format that a runtime has a parser for, the format's own writer writes an output
-(`benchmarks.runtime_parsers`); it is read in chunks of four characters and whole, and is right if both give the names,
-the arguments with their types, and the text around them, ignoring whitespace. Of several parsers for a format, and of
-several ways in which its families write, the pair counts that is right most often; toolfmt's parser reads every format
-in every way. What the format's writer rejects is left out for all. Truncated outputs are not here: what is right
-depends on the server's stop reason, which `python -m benchmarks.runtime_parsers` simulates.
+The format's own writer writes each output (`benchmarks.runtime_parsers`). It is parsed in chunks of four characters and
+whole. A result is correct if both give the names, the arguments with their types, and the surrounding text, ignoring
+whitespace. Other runtimes are tested on the formats that they have a parser for. If there are several parsers or
+variants, the pair with the most correct results counts. toolfmt is tested on every format and variant. What the
+format's writer rejects is left out for all. Truncated outputs are not included: the correct result depends on the
+server's stop reason, which `python -m benchmarks.runtime_parsers` simulates.
 """
 
 from __future__ import annotations

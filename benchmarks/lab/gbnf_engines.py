@@ -1,12 +1,12 @@
-"""Grammars of all formats and variants in the engines that read GBNF: llama.cpp's own sampler, and XGrammar's matcher.
+"""Check the GBNF grammars of all formats and variants with llama.cpp's own sampler and XGrammar's matcher.
 
     python benchmarks/lab/gbnf_engines.py [--written 50] [--broken 6] [--damaged 60] [--format NAME] [--engine NAME]
 
-For each format: so many written calls, which the engine must accept; calls that violate their schema in eleven ways,
-and damaged texts that strict parsing rejects, none of which it may accept; with required calls, and with text before
-them or instead of them; in llama.cpp with the markers as text and as tokens. Prints a line for each engine, and the
-failures. Needs `llama-cpp-python`, `gguf` and `xgrammar` in addition to the `test` extra; a missing engine is skipped
-with a message.
+For each format, the engine must accept all written calls. It must reject calls that violate their schema in eleven
+ways, and damaged texts that strict parsing rejects. Calls are required, or text before them or instead of them is
+allowed. llama.cpp is tested with the markers as text and as tokens. Prints a line for each engine, and the failures.
+Needs `llama-cpp-python`, `gguf` and `xgrammar` in addition to the `test` extra; a missing engine is skipped with a
+message.
 """
 
 from __future__ import annotations

