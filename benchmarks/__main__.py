@@ -118,8 +118,8 @@ def _kept(file: Path) -> dict[str, Any]:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
-    arguments.add_argument("--quick", action="store_true", help="a sample; needs --results and --page")
-    arguments.add_argument("--only", action="append", choices=list(PARTS), help="this part alone; repeatable")
+    arguments.add_argument("--quick", action="store_true", help="measure a sample; needs --results and --page")
+    arguments.add_argument("--only", action="append", choices=list(PARTS), help="only this part; repeatable")
     arguments.add_argument("--results", type=Path, default=page.RESULTS, metavar="FILE", help="file for the figures")
     arguments.add_argument("--page", type=Path, default=page.PAGE, metavar="FILE", help="file for the page")
     options = arguments.parse_args()
@@ -128,7 +128,7 @@ def main() -> None:
         arguments.error("a sample is not the project's page: give --results FILE and --page FILE")
     for file in (options.results, options.page):  # before half an hour of measuring, not after it
         if not file.parent.is_dir() or file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
-            arguments.error(f"{file} cannot be written: name a file in a folder that is there and can be written into")
+            arguments.error(f"{file} cannot be written: name a file in an existing, writable folder")
     logging.disable(logging.CRITICAL)
     try:
         kept = _kept(options.results) if options.only and options.results.exists() else {}
@@ -136,7 +136,7 @@ def main() -> None:
         arguments.error(f"{options.results} contains no figures to keep: omit --only, or name another file")
     missing = [part for part in PARTS if part not in (options.only or PARTS) and part not in kept]
     if missing:
-        arguments.error(f"{options.results} has no figures of {', '.join(missing)} to keep: leave out --only")
+        arguments.error(f"{options.results} has no figures of {', '.join(missing)} to keep: omit --only")
     measured = {}
     for part in options.only or PARTS:
         print(f"{part} …", file=sys.stderr, flush=True)

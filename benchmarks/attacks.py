@@ -95,7 +95,7 @@ def main() -> None:
     arguments.add_argument("names", nargs="*")
     chosen = arguments.parse_args().names or list(ATTACKS)
     shared_worker().start()
-    print("seconds  worker's peak  found            attack")
+    print("seconds  worker's peak  attack: result")
     for name in chosen:
         begin = time.perf_counter()
         peak = _Peak()

@@ -214,8 +214,8 @@ def counted(base: str, client: str, stream: bool, whole: bool, show: bool) -> Co
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="What clients make of the example server's responses")
-    arguments.add_argument("clients", nargs="*", metavar="CLIENT", help=f"of {', '.join(ROWS)}; all, if none is named")
+    arguments = argparse.ArgumentParser(description="Compare what clients receive with the parser's events")
+    arguments.add_argument("clients", nargs="*", metavar="CLIENT", help=f"of {', '.join(ROWS)}; default: all")
     arguments.add_argument("--show", action="store_true", help="print every response that is not equal")
     given = arguments.parse_args()
     warnings.filterwarnings("ignore")

@@ -19,12 +19,12 @@ from toolfmt.testing.damaging import MODES, damages, merged, unseen
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="Merged values of damaged calls")
-    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
-    arguments.add_argument("--show", type=int, default=0, metavar="N", help="print so many merged readings of each")
+    arguments = argparse.ArgumentParser(description="Count merged values in damaged calls")
+    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="default: all formats")
+    arguments.add_argument("--show", type=int, default=0, metavar="N", help="print N merged calls per format")
     options = arguments.parse_args()
     totals = [0, 0, 0, 0]
-    print(f"{'format':18}{'readings':>10}{'merged':>8}{'strict':>8}{'unseen':>8}")
+    print(f"{'format':18}{'parses':>10}{'merged':>8}{'strict':>8}{'unseen':>8}")
     for name in options.formats or [format.name for format in FORMATS]:
         row = [0, 0, 0, 0]
         shown: list[str] = []

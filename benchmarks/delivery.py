@@ -263,15 +263,15 @@ def report(looked: Sequence[Looked]) -> None:
     """All tables."""
     taking = [one for one in looked if one.takes_plain]
     rows = [made for one in taking for made in one.rows]
-    print(f"{len(looked)} templates, {len(taking)} take a plain question; the others:")
+    print(f"{len(looked)} templates, {len(taking)} render a plain question; the others:")
     print("   ", ", ".join(one.template for one in looked if not one.takes_plain) or "none")
     print(f"\nwhole, of all prompts           {share(count(rows, whole), len(rows))}")
     for tools in (False, True):
         some = [made for made in rows if made.tools == tools]
         print(f"{'  with tools' if tools else '  without tools':32}{share(count(some, whole), len(some))}")
-    for name, holds in (("  raised", raised), ("  repeated, and named so", named), ("  silent", silently_wrong)):
+    for name, holds in (("  raised", raised), ("  repeated, and reported", named), ("  silent", silently_wrong)):
         print(f"{name:32}{share(count(rows, holds), len(rows))}")
-    print("  templates whole throughout    ", end="")
+    print("  templates always whole        ", end="")
     print(share(sum(all(map(whole, one.rows)) for one in taking), len(taking)))
     report_conversations(rows)
     report_failures(rows)
@@ -325,7 +325,7 @@ def report_failures(rows: Sequence[Row]) -> None:
         if not whole(made):
             errs = made.outcome in ("raised", "crashed")
             groups[made.outcome, "" if errs else made.conversation, reason(made)].append(made)
-    print(f"\nthe rest: {sum(map(len, groups.values()))} prompts")
+    print(f"\nnot whole: {sum(map(len, groups.values()))} prompts")
     order = sorted(groups.items(), key=lambda item: (item[0][0] == "raised", -len(item[1])))
     for (outcome, conversation, why), some in order:
         names = list(dict.fromkeys(made.template for made in some))
@@ -333,13 +333,11 @@ def report_failures(rows: Sequence[Row]) -> None:
         by_conversation = Counter(made.conversation for made in some)
         where = conversation or ", ".join(f"{name} {times}" for name, times in by_conversation.most_common(4))
         where += f", and {len(by_conversation) - 4} more" if len(by_conversation) > 4 else ""
-        print(f"{len(some):6} {outcome}: {why[:200]}" + (f" ({prose} as prose)" if prose else ""))
+        print(f"{len(some):6} {outcome}: {why[:200]}" + (f" ({prose} with strategy prompt)" if prose else ""))
         print(f"{'':8}[{where}] {len(names)} templates: {', '.join(names[:4])}")
     raised_rows = [made for made in rows if raised(made)]
     if raised_rows:
-        print(
-            f"of {len(raised_rows)} raised lines {count(raised_rows, names_a_message)} name a message by its position"
-        )
+        print(f"of {len(raised_rows)} errors, {count(raised_rows, names_a_message)} name a message by its position")
         print(f"and {count(raised_rows, lambda made: chr(10) in made.detail)} have more than one line")
 
 
@@ -363,12 +361,12 @@ def report_separately(rows: Sequence[Row]) -> None:
         "a parameter not described": lambda found: bool(found.parameters_left_out),
         "properties in another order": lambda found: found.properties_reordered,
     }
-    print("\ncounted separately, of the rendered prompts (named: an adaptation reports it)")
+    print("\ncounted separately, of the rendered prompts (reported: by an adaptation)")
     for name, holds in kinds.items():
         some = [made for made, found in judged if holds(found)]
         names = list(dict.fromkeys(made.template for made in some))
         reported = sum("reasoning-left-out" in made.adaptations for made in some)
-        suffix = f", named {reported}" if name.startswith("reasoning") else ""
+        suffix = f", reported {reported}" if name.startswith("reasoning") else ""
         print(f"  {name:30}{len(some):7} prompts, {len(names):4} templates{suffix}: {', '.join(names[:4])}")
         by_conversation = Counter(made.conversation for made in some)
         if name.startswith(("reasoning", "a text")):
@@ -378,7 +376,7 @@ def report_separately(rows: Sequence[Row]) -> None:
 def report_adaptations(rows: Sequence[Row]) -> None:
     adapted = [made for made in rows if made.adaptations]
     print(f"\nadaptations: on {share(len(adapted), count(rows, lambda made: bool(made.strategy)))} of the prompts")
-    print(f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}{'not shown':>10}  why, if alone")
+    print(f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}{'not shown':>10}  reason, if alone")
     names = Counter(name for made in adapted for name in made.adaptations)
     for name, times in names.most_common():
         some = [made for made in adapted if name in made.adaptations]
@@ -423,14 +421,14 @@ def report_transformers(rows: Sequence[Row]) -> None:
 
 
 def report_time(rows: Sequence[Row]) -> None:
-    print("\nCPU of a later render, ms      median     95 %     most   prompts")
+    print("\nCPU of a later render, ms      median     95 %      max   prompts")
     measured = [made for made in rows if made.milliseconds]
     both = [made for made in measured if made.theirs]
     columns = {
         "toolfmt, all": [made.milliseconds for made in measured],
         "toolfmt, through the template": [made.milliseconds for made in measured if made.strategy == "template"],
-        "toolfmt, tools as prose": [made.milliseconds for made in measured if made.strategy == "prompt"],
-        "toolfmt, those of transformers": [made.milliseconds for made in both],
+        "toolfmt, strategy prompt": [made.milliseconds for made in measured if made.strategy == "prompt"],
+        "toolfmt, same as transformers": [made.milliseconds for made in both],
         "transformers": [made.theirs for made in both],
     }
     for name, values in columns.items():
@@ -448,13 +446,15 @@ def chosen(options: argparse.Namespace) -> list[Template]:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("folders", nargs="*", type=Path)
-    arguments.add_argument("--most", type=int, help="so many templates")
-    arguments.add_argument("--every", type=int, default=1, metavar="K", help="every K-th template")
-    arguments.add_argument("--only", default="", metavar="NAME", help="templates with this in their name")
-    arguments.add_argument("--json", type=Path, metavar="FILE", help="write every prompt's row there too")
+    arguments.add_argument("--most", type=int, help="the maximum number of templates")
+    arguments.add_argument("--every", type=int, default=1, metavar="K", help="only every K-th template")
+    arguments.add_argument("--only", default="", metavar="NAME", help="only templates with NAME in their name")
+    arguments.add_argument("--json", type=Path, metavar="FILE", help="also write a row per prompt to FILE")
     arguments.add_argument("--processes", type=int, default=2)
-    arguments.add_argument("--turns", action="store_true", help="prefixes over ten turns instead")
-    arguments.add_argument("--determinism", type=int, metavar="N", help="N processes render the same instead")
+    arguments.add_argument("--turns", action="store_true", help="measure prefixes over ten turns instead")
+    arguments.add_argument(
+        "--determinism", type=int, metavar="N", help="render the same requests in N processes instead"
+    )
     options = arguments.parse_args()
     if options.turns:
         stable_prefixes.report(chosen(options), options.processes)

@@ -115,14 +115,14 @@ class Tally:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    arguments.add_argument("--templates", nargs="*", type=Path, metavar="DIR", help="these folders alone")
+    arguments.add_argument("--templates", nargs="*", type=Path, metavar="DIR", help="only these folders")
     arguments.add_argument(
         "--shared", type=Path, default=_SHARED, metavar="DIR", help="a folder of templates next to the checkout"
     )
-    arguments.add_argument("--family", help="templates of this known format alone")
-    arguments.add_argument("--json", type=Path, metavar="FILE", help="write what was derived of each template there")
+    arguments.add_argument("--family", help="only templates of this known format")
+    arguments.add_argument("--json", type=Path, metavar="FILE", help="write the derived formats to FILE")
     arguments.add_argument("--quick", action="store_true", help="skip corpus, guarantees, prose and files")
-    arguments.add_argument("--llama-cpp", action="store_true", help="look for llama.cpp's own derivation")
+    arguments.add_argument("--llama-cpp", action="store_true", help="check for llama.cpp's own derivation")
     options = arguments.parse_args()
     if options.llama_cpp:
         return llama_cpp()
@@ -209,7 +209,7 @@ def print_share(every: Sequence[Tried], verified: Sequence[Tried]) -> None:
         f"{len(verified)} of {len(every)} templates that render calls have a verified format: {share(verified, every)}"
     )
     p95 = seconds[int(len(seconds) * 0.95)]
-    print(f"CPU ms a template: median {statistics.median(seconds):.1f}, p95 {p95:.1f}, most {seconds[-1]:.1f}")
+    print(f"CPU ms per template: median {statistics.median(seconds):.1f}, p95 {p95:.1f}, max {seconds[-1]:.1f}")
     by_family = Counter(one.family for one in every)
     right = Counter(one.family for one in verified)
     print("\nfamily              derived      of")
@@ -219,7 +219,7 @@ def print_share(every: Sequence[Tried], verified: Sequence[Tried]) -> None:
     for one in every:
         if one.derived.format is None:
             rejections[one.derived.why_not].append(f"{one.name} ({one.family})")
-    print("\nrefused:")
+    print("\nrejected:")
     for why, names in sorted(rejections.items(), key=lambda item: -len(item[1])):
         print(f"{len(names):4}  {why}\n      {', '.join(names[:6])}{', …' if len(names) > 6 else ''}")
     limits = Counter(
@@ -356,8 +356,8 @@ def print_corpus(verified: Sequence[Tried]) -> None:
         rows.append((equal / len(cases), name, equal, len(cases), more))
         same, total, invented = same + equal, total + len(cases), invented + more
     rate = f"{100 * same / max(1, total):.1f} %"
-    print(f"\ncorpus: {same:,} of {total:,} cases of {len(rows)} families have the same calls ({rate})")
-    print(f"    {invented} calls are invented; the families with the fewest cases alike:")
+    print(f"\ncorpus: {same:,} of {total:,} cases of {len(rows)} families give the same calls ({rate})")
+    print(f"    {invented} calls are invented; the families with the fewest equal cases:")
     for part, name, equal, count, more in sorted(rows)[:15]:
         print(f"    {name:18}{equal:5} of {count:4}  {100 * part:5.1f} %  {more} invented")
     for line in listed:

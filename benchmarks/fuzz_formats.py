@@ -97,7 +97,7 @@ class Search:
         if self.seconds - self._reported >= 60:
             self._reported = self.seconds
             rate = self.answers / self.seconds
-            print(f"{self.seconds / 60:.0f} min: {self.answers:,} outputs, {rate:,.0f} a second, "
+            print(f"{self.seconds / 60:.0f} min: {self.answers:,} outputs, {rate:,.0f} per second, "
                   f"{len(self._met)} bugs", flush=True)  # fmt: skip
 
     @property
@@ -124,7 +124,7 @@ def guided(search: Search, seconds: float, corpus: str | None) -> None:
     def one(data: bytes) -> None:
         search.one(Bytes(data))
         if search.seconds >= seconds:
-            print(f"{search.answers:,} answers, {len(search._met)} faults", flush=True)
+            print(f"{search.answers:,} outputs, {len(search._met)} bugs", flush=True)
             os._exit(search.status)
 
     folder = Path(corpus or tempfile.mkdtemp(prefix="toolfmt-fuzz-"))
@@ -136,11 +136,11 @@ def guided(search: Search, seconds: float, corpus: str | None) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="The fuzzer on our own parsers, for long")
-    parser.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
+    parser = argparse.ArgumentParser(description="Fuzz toolfmt's own parsers for a long time")
+    parser.add_argument("formats", nargs="*", metavar="FORMAT", help="default: all formats")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--guided", action="store_true", help="by atheris")
+    parser.add_argument("--guided", action="store_true", help="use atheris")
     parser.add_argument("--corpus", metavar="DIR", help="the folder for inputs that reach new code")
     given = parser.parse_args()
     if given.guided:
@@ -155,8 +155,8 @@ def main() -> int:
         guided(search, given.minutes * 60, given.corpus)
     for _ in by_chance(search, given.minutes * 60, given.seed):
         pass
-    print(f"{search.answers:,} answers of {len(search.formats)} formats in {search.seconds / 60:.1f} minutes, "
-          f"{len(search._met)} faults")  # fmt: skip
+    print(f"{search.answers:,} outputs of {len(search.formats)} formats in {search.seconds / 60:.1f} minutes, "
+          f"{len(search._met)} bugs")  # fmt: skip
     return search.status
 
 

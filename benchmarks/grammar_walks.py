@@ -34,15 +34,15 @@ from toolfmt.errors import CannotConstrain
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="What grammars allow, and what they do not")
-    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
+    arguments = argparse.ArgumentParser(description="Check what grammars accept and reject")
+    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="default: all formats")
     arguments.add_argument("--choice", default="required", choices=("required", "auto"))
     for kind, number in {"walks": 1000, "written": 200, "broken": 10, "damaged": 200}.items():
         arguments.add_argument(f"--{kind}", type=int, default=number, metavar="N")
     options = arguments.parse_args()
     total: Counter[str] = Counter()
     began, found = time.process_time(), 0
-    print(f"{'format':18}{'kinds':>6}{'written':>9}{'walked':>8}{'open':>6}{'broken':>8}{'damaged':>9}{'faults':>8}")
+    print(f"{'format':18}{'kinds':>6}{'written':>9}{'walked':>8}{'open':>6}{'broken':>8}{'damaged':>9}{'bugs':>8}")
     for name, of_format in groupby(variants(), lambda format: format.name):
         if options.formats and name not in options.formats:
             continue

@@ -299,7 +299,7 @@ def main() -> int:
             f"{outcome.status:2} {outcome.seconds:6.1f} s {len(outcome.printed):9,} {kind:8}{name}: {summary}",
             flush=True,
         )
-    print(f"{len(chosen)} looked at, {failed:.0f} failed, the longest {longest:.1f} s")
+    print(f"{len(chosen)} inspected, {failed:.0f} failed, the longest took {longest:.1f} s")
     return int(failed > 0)
 
 

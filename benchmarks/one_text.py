@@ -115,7 +115,7 @@ def report(templates: Sequence[Template], processes: int, at_once: int) -> int:
         for digests in pool.map(run, range(processes)):
             for key, found in digests.items():
                 texts[key].add(found)
-    print(f"{processes} processes, {len(some)} templates, {len(texts)} requests; texts a request:")
+    print(f"{processes} processes, {len(some)} templates, {len(texts)} requests; texts per request:")
     failed = 0
     for kind in ("now fixed", "properties sorted", "now left out"):
         requests = {key: found for key, found in texts.items() if key.endswith(kind)}

@@ -47,17 +47,17 @@ from oracle import (
 from toolfmt.formats import FORMATS
 
 HOW = ("as it stands", "without what says nothing", "as it is written", "listed", "not at all")
-COLUMNS = ("sentences", "read", "key twice", "texts", "taken", *HOW)
+COLUMNS = ("sentences", "read", "key twice", "texts", "accepted", *HOW)
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="Grammars against parsers, both ways")
-    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
-    arguments.add_argument("--sentences", type=int, default=30, metavar="N", help="of each way of writing")
-    arguments.add_argument("--written", type=int, default=8, metavar="N", help="texts with calls, each way of writing")
-    arguments.add_argument("--mutations", type=int, default=28, metavar="N", help="changes of each written text")
-    arguments.add_argument("--seed", type=int, default=0, metavar="S", help="of everything that is drawn")
-    arguments.add_argument("--show", type=int, default=3, metavar="N", help="print so many bugs of each format")
+    arguments = argparse.ArgumentParser(description="Compare the grammars with the strict parsers")
+    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="default: all formats")
+    arguments.add_argument("--sentences", type=int, default=30, metavar="N", help="per variant")
+    arguments.add_argument("--written", type=int, default=8, metavar="N", help="texts with calls per variant")
+    arguments.add_argument("--mutations", type=int, default=28, metavar="N", help="changes per written text")
+    arguments.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of all random choices")
+    arguments.add_argument("--show", type=int, default=3, metavar="N", help="print N bugs per format")
     options = arguments.parse_args()
     print(f"{'format':18}" + "".join(f"{column:>{max(len(column), 6) + 2}}" for column in COLUMNS))
     totals: Counter[str] = Counter()
@@ -115,7 +115,7 @@ def text_defects(name: str, options: argparse.Namespace, row: Counter[str]) -> l
                 row["texts"] += 1
                 if judgement.rejected:
                     continue
-                row["taken"] += 1
+                row["accepted"] += 1
                 row[judgement.has or "not at all"] += 1
                 if not judgement.has:
                     defects.append(f"    text, {'tools' if tools else 'no tools'}: {text!r}")

@@ -176,7 +176,7 @@ def on_several(outputs: int, processes: int, rounds: int) -> list[dict[str, Any]
 
 
 def report(one: list[dict[str, Any]], several: list[dict[str, Any]], processes: int, outputs: int) -> None:
-    print("outputs a second on one core (CPU time), by characters of the file and number of tools")
+    print("outputs per second on one core (CPU time), by characters of the file and number of tools")
     columns = [name for name in one[0] if name != "format"] if one else []
     print(
         f"{'format':14}"
@@ -194,9 +194,9 @@ def report(one: list[dict[str, Any]], several: list[dict[str, Any]], processes: 
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description="outputs parsed a second")
-    arguments.add_argument("--format", action="append", metavar="NAME", help="of this format alone; repeatable")
-    arguments.add_argument("--outputs", type=int, default=30_000, help="of the second table")
+    arguments = argparse.ArgumentParser(description="Measure outputs parsed per second")
+    arguments.add_argument("--format", action="append", metavar="NAME", help="only this format; repeatable")
+    arguments.add_argument("--outputs", type=int, default=30_000, help="number of outputs in the second table")
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--processes", type=int, default=2)
     arguments.add_argument("--json", action="store_true")

@@ -268,15 +268,15 @@ def report(rows: list[dict[str, Any]]) -> None:
             f"new tools, {count} parameters: {median(spent.values()):.0f} µs, at most {spent[slowest]:.0f} ({slowest})"
         )
     if calls:
-        print(f"a short call: {min(calls):.0f} to {max(calls):.0f} µs, in the middle {median(calls):.0f} µs")
+        print(f"a short call: {min(calls):.0f} to {max(calls):.0f} µs, median {median(calls):.0f} µs")
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description="CPU µs per 4-character delta, with events")
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--json", action="store_true")
-    arguments.add_argument("--format", action="append", metavar="NAME", help="of this format alone; repeatable")
-    arguments.add_argument("--workload", choices=[*WORKLOADS, "call", "tools"], help="this one alone")
+    arguments.add_argument("--format", action="append", metavar="NAME", help="only this format; repeatable")
+    arguments.add_argument("--workload", choices=[*WORKLOADS, "call", "tools"], help="only this one")
     options = arguments.parse_args()
     formats = [get(name) for name in options.format] if options.format else FORMATS
     rows = measure(options.rounds, formats, [options.workload] if options.workload else [*WORKLOADS, "call", "tools"])

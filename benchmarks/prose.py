@@ -20,13 +20,13 @@ from toolfmt.testing.prose_pieces import MOST, TOOLS, pieces, read
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="Prose that makes no calls, read in every format")
-    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
-    arguments.add_argument("--show", type=int, default=0, metavar="N", help="print so many of each format")
+    arguments = argparse.ArgumentParser(description="Parse prose without calls in every format")
+    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="default: all formats")
+    arguments.add_argument("--show", type=int, default=0, metavar="N", help="print N per format")
     options = arguments.parse_args()
     totals = [0, 0, 0, 0]
     worst: Counter[str] = Counter()
-    print(f"{'format':18}{'readings':>10}{'swallowed':>11}{'calls':>8}{'reasoned':>10}")
+    print(f"{'format':18}{'parses':>10}{'swallowed':>11}{'calls':>8}{'reasoned':>10}")
     for name in options.formats or [format.name for format in FORMATS]:
         row = [0, 0, 0, 0]
         shown: list[str] = []
@@ -47,7 +47,7 @@ def main() -> int:
         print(line(name, row), *shown, sep="\n", flush=True)
     print(line("all", totals))
     if worst:
-        print("\nthe templates they come from:")
+        print("\nthe pieces of prose that they come from:")
         print("\n".join(f"{count:5} {text!r}" for text, count in worst.most_common(20)))
     return 1 if any(totals[1:]) else 0
 

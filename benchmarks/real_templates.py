@@ -111,8 +111,8 @@ class Result:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("folders", nargs="*", type=Path)
-    arguments.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
-    arguments.add_argument("--every", type=int, default=1, metavar="K", help="every K-th template alone")
+    arguments.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
+    arguments.add_argument("--every", type=int, default=1, metavar="K", help="only every K-th template")
     options = arguments.parse_args()
     figures = measured(options.folders, options.every)
     report(figures)
@@ -392,15 +392,15 @@ def report(figures: dict[str, Any]) -> None:
     for line in figures["table"]:
         cells = (in_words(line[name]) if name in line else "-" for name in names)
         print(f"{line['row']:40}" + "".join(f"{cell:>14}" for cell in cells))
-    print("\nreadings in pieces that differ from the whole:", figures["readings streamed differently"])
+    print("\nparses in chunks that differ from the whole text:", figures["readings streamed differently"])
     print("formats found:", ", ".join(f"{name} {count}" for name, count in figures["formats"].items()))
-    print("left out, as the format cannot carry it:", *(figures["left out"] or ["nothing"]), sep="\n  ")
+    print("not counted, because the format cannot represent it:", *(figures["left out"] or ["nothing"]), sep="\n  ")
     for line in figures["templates"]:
         outcome = line["toolfmt"]
         problems = [f"{kind}: {detail}" for kind, detail in outcome["wrong"].items()]
-        problems += [f"{outcome['streamed differently']} readings differ"] if outcome["streamed differently"] else []
+        problems += [f"{outcome['streamed differently']} parses differ"] if outcome["streamed differently"] else []
         if not line["renders calls"] and outcome["found"]:
-            problems.append("a false alarm")
+            problems.append("a false positive")
         if outcome["wrong"] and outcome["found"] is None:
             problems = problems[:1]
         if problems:

@@ -85,14 +85,14 @@ def classes(file: str) -> Iterator[tuple[Any, str]]:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description="Parse recorded outputs of real models")
-    arguments.add_argument("--sample", type=int, default=20, metavar="N", help="show so many odd ones")
+    arguments.add_argument("--sample", type=int, default=20, metavar="N", help="print N conspicuous outputs")
     arguments.add_argument("--seed", type=int, default=0)
-    arguments.add_argument("--only", default="", metavar="WORDS", help="of these outcomes or formats")
-    arguments.add_argument("--file", choices=["real", "recorded"], help="of this file")
-    arguments.add_argument("--id", action="append", default=[], help="show this one; repeatable")
+    arguments.add_argument("--only", default="", metavar="WORDS", help="only these outcomes or formats")
+    arguments.add_argument("--file", choices=["real", "recorded"], help="only this file")
+    arguments.add_argument("--id", action="append", default=[], help="print this output; repeatable")
     options = arguments.parse_args()
     if not cases("real.jsonl"):
-        print("no folder `shared` next to the checkout")
+        print("the folder `shared` next to the checkout is missing")
         return 2
     files = [options.file] if options.file else ["real", "recorded"]
     found = {file: list(classes(file)) for file in files}
@@ -104,7 +104,7 @@ def main() -> int:
     for file, rows in found.items():
         known = [(case["format"], kind) for case, kind in rows if case.get("calls") is not None]
         if known:
-            table("outputs whose calls are known", known)
+            table("outputs with known calls", known)
             count = sum(kind == "read" for _, kind in known)
             print(f"  read exactly: {count} of {len(known)} ({count / len(known):.1%})")
         relevance = [(case["format"], kind) for case, kind in rows if case.get("kind") == "relevance"]
@@ -117,7 +117,7 @@ def main() -> int:
     odd = [(case, kind) for case, kind in odd if kind != "calls" or tolerated(case) or case.get("kind") == "relevance"]
     odd = [(case, kind) for case, kind in odd if options.only in f"{kind} {case['format']} {case.get('kind', '')}"]
     drawn = random.Random(options.seed).sample(odd, min(options.sample, len(odd)))
-    print(f"\n{len(odd):,} odd ones, {len(drawn)} of them:\n")
+    print(f"\n{len(odd):,} conspicuous outputs, {len(drawn)} of them:\n")
     print("\n\n".join(shown(case, kind) for case, kind in drawn))
     return 0
 

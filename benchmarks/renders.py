@@ -129,9 +129,9 @@ def more_apart(here: Model, there: Model, rounds: int = 40) -> float:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="CPU time of prompts, compared with transformers")
+    arguments = argparse.ArgumentParser(description="Measure the CPU time of prompts, compared with transformers")
     arguments.add_argument("folder", nargs="?", type=Path)
-    arguments.add_argument("--most", type=int, default=24, help="so many templates")
+    arguments.add_argument("--most", type=int, default=24, help="the maximum number of templates")
     options = arguments.parse_args()
     rows: list[Figures] = []
     print(f"{'template, ms':52}{'first':>9}{'saved':>9}{'later':>9}{'transformers':>14}{'ratio':>7}{'apart':>9}")

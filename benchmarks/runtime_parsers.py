@@ -202,7 +202,7 @@ def compared(runtime: str, format: ToolCallFormat, natives: Sequence[str]) -> Ro
             else:
                 rows.append(Row(format.name, name, answers, wrong_of(name, reads, answers), ours))
     for name, why in missing.items():
-        print(f"{runtime}'s {name} is left out: {why}")
+        print(f"{runtime}'s {name} is skipped: {why}")
     return min(rows, key=lambda row: len(row.native_wrong), default=None)
 
 
@@ -226,7 +226,7 @@ def begin(runtime: str, where: Path) -> None:
 
 def shown(runtime: str, rows: Sequence[Row]) -> str:
     lines = [
-        f"\n{runtime}: outputs parsed incorrectly, of how many; in a stream and whole\n",
+        f"\n{runtime}: outputs parsed incorrectly, as a stream and whole\n",
         f"{'format':18}{'its parser':18}{'of':>4}{'stream':>8}{'whole':>7}   {'toolfmt: stream':>15}{'whole':>7}",
     ]
     for row in rows:

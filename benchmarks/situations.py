@@ -108,7 +108,7 @@ def _counted(rows: dict[str, Tried], title: str) -> dict[str, int]:
 
 def report(figures: dict[str, Any]) -> None:
     names = list(figures["formats"])
-    print(f"{'right of all':34}" + "".join(f"{name:>14}" for name in names))
+    print(f"{'correct results':34}" + "".join(f"{name:>14}" for name in names))
     for row in figures["table"]:
         print(f"{row['row']:34}" + "".join(f"{row[name]['right']:>6} of{row[name]['asked']:>5}" for name in names))
     print(f"{'formats':34}" + "".join(f"{figures['formats'][name]:>14}" for name in names))
@@ -116,9 +116,9 @@ def report(figures: dict[str, Any]) -> None:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    arguments.add_argument("--format", action="append", metavar="NAME", help="of this format alone; repeatable")
+    arguments.add_argument("--format", action="append", metavar="NAME", help="only this format; repeatable")
     arguments.add_argument("--wrong", action="store_true", help="show the actual result")
-    arguments.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    arguments.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     options = arguments.parse_args()
     logging.disable(logging.CRITICAL)
     by_runtime = measured([get(name) for name in options.format] if options.format else list(formats()))

@@ -133,7 +133,7 @@ def report(templates: Sequence[Template], processes: int) -> None:
     else:
         with get_context("spawn").Pool(processes) as pool:
             rows = list(pool.imap(shares, templates, chunksize=4))
-    print(f"{len(rows)} templates, {TURNS} turns, {2 * TURNS} prompts: the share that the next prompt begins with")
+    print(f"{len(rows)} templates, {TURNS} turns, {2 * TURNS} prompts: share of each prompt that the next begins with")
     both = [row for row in rows if not isinstance(row.transformers, str) and not isinstance(row.toolfmt, str)]
     columns: dict[str, list[Any]] = {
         "toolfmt, all it renders": [row.toolfmt for row in rows],
@@ -143,7 +143,7 @@ def report(templates: Sequence[Template], processes: int) -> None:
         "transformers, with the model's text": [row.transformers_with_answers for row in both],
         "toolfmt, replayed": [row.replayed for row in both],
     }
-    heads = ("templates", "raise", "all whole", "mean", "median", "after calls", "answers")
+    heads = ("templates", "raise", "all whole", "mean", "median", "after calls", "responses")
     print(f"{'':36}" + "".join(f"{head:>12}" for head in heads))
     for name, values in columns.items():
         rendered = [value for value in values if not isinstance(value, str)]
@@ -155,6 +155,6 @@ def report(templates: Sequence[Template], processes: int) -> None:
         print(f"{name:36}" + "".join(f"{number:>12}" for number in counts), end="")
         print("".join(f"{100 * share:>11.1f}%" for share in (mean(means), median(means), calls, answers)))
     least = sorted((mean(row.toolfmt), row.template) for row in rows if not isinstance(row.toolfmt, str))[:10]
-    print("least by toolfmt:", ", ".join(f"{name} {100 * share:.0f}%" for share, name in least))
+    print("smallest shares with toolfmt:", ", ".join(f"{name} {100 * share:.0f}%" for share, name in least))
     for row in [row for row in rows if isinstance(row.toolfmt, str)][:10]:
         print(f"raised: {row.template}: {row.toolfmt}")

@@ -221,11 +221,11 @@ def main() -> None:
 def report(proofs: Sequence[Proof]) -> None:
     words = Counter(one.verdict for one in proofs)
     contradicted = Counter(one.verdict for one in proofs if one.contradictions)
-    print(f"{len(proofs)} templates, {len(CONVERSATIONS)} conversations each, with tools; two without")
+    print(f"{len(proofs)} templates, {len(CONVERSATIONS)} conversations each with tools, and two without")
     for word in get_args(ToolsWord):
         print(f"{word:9} {words[word]:4}, contradicted {contradicted[word]}")
     unneeded = sum(one.verdict == "adapted" and not one.adapted for one in proofs)
-    print(f"adapted, and no conversation of these needs it: {unneeded}")
+    print(f"adapted, although no conversation needs it: {unneeded}")
     for one in proofs:
         for contradiction in one.contradictions:
             print(f"  {one.name} ({one.verdict}): {contradiction[:300]}")

@@ -202,21 +202,21 @@ def encode(shape: type[StreamEncoder], batches: list[list[Event]], whole_calls: 
 def print_costs(tokens: int) -> None:
     pieces = pieces_of(1, tokens)
     batches = fed(pieces)
-    print(f"\nmicroseconds a token ({len(pieces)} tokens of text and of a call); the parser alone: ", end="")
+    print(f"\nmicroseconds per token ({len(pieces)} tokens of text and of a call); parser only: ", end="")
     print(f"{microseconds(partial(fed, pieces), len(pieces)):.1f}")
     for whole in (True, False):
         costs = [
             f"{name} {microseconds(partial(encode, shape, batches, whole), len(pieces)):.1f}"
             for name, shape in SHAPES.items()
         ]
-        print(f"  a shape and its JSON, {'whole calls' if whole else 'streamed arguments'}: {', '.join(costs)}")
+        print(f"  protocol and JSON, {'whole calls' if whole else 'streamed arguments'}: {', '.join(costs)}")
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="Many streams at once through the example server")
+    arguments = argparse.ArgumentParser(description="Measure many concurrent streams through the example server")
     arguments.add_argument("--streams", type=int, default=200, metavar="N")
-    arguments.add_argument("--tokens", type=int, default=300, metavar="N", help="of each stream, about")
-    arguments.add_argument("--wait", type=float, default=0.05, metavar="SECONDS", help="before each token")
+    arguments.add_argument("--tokens", type=int, default=300, metavar="N", help="approximate tokens per stream")
+    arguments.add_argument("--wait", type=float, default=0.05, metavar="SECONDS", help="delay before each token")
     arguments.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.serve:
@@ -234,7 +234,7 @@ def main() -> int:
         ways = [
             ("one after the other (4 of them)", "waits", 4, 1),
             ("all at once", "waits", given.streams, given.streams),
-            ("all at once, without waiting", "hurries", given.streams, given.streams),
+            ("all at once, without delay", "hurries", given.streams, given.streams),
         ]
         for title, name, streams, at_once in ways:
             began = time.monotonic()

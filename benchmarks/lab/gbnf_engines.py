@@ -97,15 +97,15 @@ def main() -> int:
     parser.add_argument("--written", type=int, default=50)
     parser.add_argument("--broken", type=int, default=6)
     parser.add_argument("--damaged", type=int, default=60)
-    parser.add_argument("--format", help="this one only")
-    parser.add_argument("--engine", choices=("llama.cpp", "xgrammar"), help="this one only")
+    parser.add_argument("--format", help="only this one")
+    parser.add_argument("--engine", choices=("llama.cpp", "xgrammar"), help="only this one")
     options = parser.parse_args()
     failed = False
     for name, module in (("llama.cpp", "llama_cpp"), ("xgrammar", "xgrammar")):
         if options.engine not in (None, name):
             continue
         if importlib.util.find_spec(module) is None:
-            print(f"{name} is not installed: left out")
+            print(f"{name} is not installed: skipped")
             continue
         for choice in ("required", "auto"):
             for tokens in (False, True) if name == "llama.cpp" else (False,):

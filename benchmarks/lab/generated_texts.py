@@ -428,7 +428,7 @@ def looked_at(task: tuple[str, int, int, int]) -> Found:
                 spent = per_character(made, size)
                 found.slowest = max(found.slowest, (spent, f"{format}, pieces of {size}: {made.text[:100]!r}…"))
                 if spent > SLOWEST:
-                    what = f"{spent:.0f} µs a character in pieces of {size}, {len(made.text)} characters"
+                    what = f"{spent:.0f} µs per character in pieces of {size}, {len(made.text)} characters"
                     found.failures.append(f"{format}: {what}\n    {made.options}\n    {made.text[:600]!r}")
     return found
 
@@ -531,19 +531,19 @@ STRETCH = 200
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="Generated texts, read and checked")
-    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
-    arguments.add_argument("--texts", type=int, default=65_000, help="so many in all")
+    arguments = argparse.ArgumentParser(description="Parse generated texts and check the guarantees")
+    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="default: all formats")
+    arguments.add_argument("--texts", type=int, default=65_000, help="total number of texts")
     arguments.add_argument("--seed", type=int, default=0)
-    arguments.add_argument("--seconds", type=float, help="stop after so many")
+    arguments.add_argument("--seconds", type=float, help="stop after this time")
     arguments.add_argument("--processes", type=int, default=1)
-    arguments.add_argument("--show", type=int, default=40, metavar="N", help="print so many failures at most")
-    arguments.add_argument("--memory", action="store_true", help="measure memory, not texts")
+    arguments.add_argument("--show", type=int, default=40, metavar="N", help="print at most N failures")
+    arguments.add_argument("--memory", action="store_true", help="measure memory instead")
     options = arguments.parse_args()
     names = options.formats or ALL
     if options.memory:
         grown = [line for name in names for line in memory(get(name))]
-        print("\n".join(grown) or "nothing grows")
+        print("\n".join(grown) or "no memory growth")
         return 1 if grown else 0
     each = -(-options.texts // len(names))
     tasks = (
@@ -563,7 +563,7 @@ def main() -> int:
                 break
     print(f"{found.texts:,} texts, {found.characters:,} characters, {len(found.failures):,} failures", end="; ")
     print(", ".join(f"{kind} {count:,}" for kind, count in found.outcomes.most_common()))
-    print(f"slowest: {found.slowest[0]:.1f} µs a character, {found.slowest[1]}")
+    print(f"slowest: {found.slowest[0]:.1f} µs per character, {found.slowest[1]}")
     for kind, count in kinds.most_common(options.show):
         print(f"{count:7,} {kind}")
     return 1 if found.failures else 0

@@ -38,8 +38,8 @@ _READ = 120_000_000
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="What masks cost")
-    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="all formats, if none is named")
+    arguments = argparse.ArgumentParser(description="Measure the time of token masks")
+    arguments.add_argument("formats", nargs="*", metavar="FORMAT", help="default: all formats")
     arguments.add_argument("--vocabulary", type=int, default=131_072, metavar="N", help="tokens of the vocabulary")
     arguments.add_argument(
         "--tokenizer", type=Path, default=Path(tempfile.gettempdir()) / "toolfmt-mask-tokenizer.json"
@@ -50,7 +50,7 @@ def main() -> int:
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
     began = time.perf_counter()
     load(tokenizer, [end_of(tokenizer)])
-    print(f"{tokenizer.get_vocab_size():,} tokens, taken in by llguidance in {time.perf_counter() - began:.1f} s")
+    print(f"{tokenizer.get_vocab_size():,} tokens, loaded by llguidance in {time.perf_counter() - began:.1f} s")
     within = masks_of_formats(options.tokenizer, options.formats)
     return 0 if many_tools(tokenizer) and within else 1
 

