@@ -46,7 +46,7 @@ from oracle import (
 
 from toolfmt.formats import FORMATS
 
-HOW = ("as it stands", "without what says nothing", "as it is written", "listed", "not at all")
+HOW = ("unchanged", "without meaningless parts", "as written", "listed", "not at all")
 COLUMNS = ("sentences", "read", "key twice", "texts", "accepted", *HOW)
 
 

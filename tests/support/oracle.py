@@ -185,14 +185,14 @@ class Oracle:
         output, trailing markers of models after a call): guarantee 3 restricts such gaps to the format's own list.
         """
         if self._has(text):
-            return "as it stands"
+            return "unchanged"
         if read.spans and self._has("".join(text[begin:end] for begin, end in read.spans)):
-            return "without what says nothing"
+            return "without meaningless parts"
         for entry in listed_for(self._format.name):
             text = re.sub(entry["pattern"], entry["as"], text)
         if self._has(text) or self._has(_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)):
             return "listed"
-        return "as it is written" if self._is_written(text, read.calls) else ""
+        return "as written" if self._is_written(text, read.calls) else ""
 
     def _has(self, text: str) -> bool:
         starts = self._format.openers[:1] if self._format.name_at_start == "usual" else ()
