@@ -40,6 +40,16 @@ def test_a_copy_made_while_an_example_is_undecided_loses_nothing(format: str, te
         ),
         ("hunyuan_v3", "<tool_call>get_time<tool_sep></tool_call>\n<tool_call>print<tool_sep></tool_call>"),
         ("hunyuan_v3", "So.\n<tool_call>get_time<tool_sep></tool_call>\n<tool_call>print<tool_sep></tool_call>"),
+        (
+            "hunyuan_v3",
+            "<tool_calls>\nLet me see.\n<tool_call>get_time<tool_sep></tool_call>"
+            "<tool_call>print<tool_sep></tool_call></tool_calls>",
+        ),
+        (
+            "kimi_k2",
+            "```\n<|tool_calls_section_begin|><|tool_call_begin|>get_time:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+            "<|tool_call_begin|>print:1<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>\n```",
+        ),
         ("auto", "<tool_calls><tool_call>e</tool_call><tool_call>"),
         ("auto", "<tool_calls><tool_call>e<tool_sep></tool_call><tool_call>print<tool_sep>"),
     ],

@@ -9,7 +9,7 @@ from guarantees import events_of
 
 import toolfmt
 from toolfmt.formats import Parser
-from toolfmt.messages.events import ToolCallEnd, ToolCallRejected, ToolCallStart, merge
+from toolfmt.messages.events import ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
 from toolfmt.messages.message import Message
 
 TOOLS = [
@@ -105,9 +105,34 @@ def test_of_another_call_everything_is_emitted_at_its_end() -> None:
     assert (last[0], last[-1]) == (ToolCallStart, ToolCallEnd)
 
 
-@pytest.mark.parametrize("other", ["water_plant(litres=2, plant='fern')", "water_plant(litres=3, plant='fern')"])
-def test_copies_at_every_character(other: str) -> None:
-    text = f"{OWN}\n{other}\nand\n{OWN}"
+def test_the_arguments_of_a_call_that_may_repeat_another_one_are_withheld() -> None:
+    json = '{"name": "water_plant", "arguments": {"plant": "fern", "litres": 2}}'
+    parser = Parser("xml_function", tools=TOOLS)
+    parser.feed(json + "\n")
+    for piece in "<tool_call>\n<function=water_plant>\n<parameter=plant>\na long value in pieces":
+        assert not any(isinstance(event, (ToolCallStart, ToolCallArguments)) for event in parser.feed(piece))
+
+
+def test_the_start_of_a_call_to_another_tool_is_emitted_at_once() -> None:
+    parser = Parser("json", tools=TOOLS)
+    parser.feed("water_plant(litres=2, plant='fern')\n")
+    events = parser.feed('<tool_call>\n{"name": "get_time", "arguments": {"zone": "')
+    assert ToolCallStart in map(type, events)
+
+
+def test_a_call_repeated_in_its_own_syntax_runs_although_another_one_has_another_syntax() -> None:
+    message = _message(f"{OWN}\nwater_plant(litres=3, plant='fern')\n{OWN}")
+    assert len(message.tool_calls) == 3
+
+
+FOREIGN = "water_plant(litres=2, plant='fern')"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{OWN}\n{FOREIGN}\nand\n{OWN}", f"{OWN}\n{FOREIGN.replace('2', '3')}\nand\n{OWN}", f"{FOREIGN}\n{OWN}"],
+)
+def test_copies_at_every_character(text: str) -> None:
     whole = events_of("json", [text], tools=TOOLS)
     for cut in range(len(text) + 1):
         parser = Parser("json", tools=TOOLS)
