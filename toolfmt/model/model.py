@@ -132,7 +132,8 @@ class Model:
 
         Args:
             messages: The conversation, a list of chat messages.
-            tools: Tool definitions in any supported form. An empty list is the same as None.
+            tools: Tool definitions in any supported form. With an empty list, the prompt is the same as with None, but
+                `Prompt.parser()` rejects every call; with None, it accepts any name.
             strategy: How the tools are passed: through the template (`template`) or described in the system prompt
                 (`prompt`). With `auto`, the profile of the template decides.
             now: The current time for a template that reads the clock. The default is the time of the call.

@@ -56,7 +56,7 @@ class Parser:
     Raises:
         UnknownFormat: There is no format of this name.
         BadTools: The tool definitions are not valid.
-        TypeError: An option has the wrong type.
+        TypeError: `format`, `prefix`, `tolerate`, `validate` or `stop` has the wrong type.
         ValueError: An option has an unknown value, or `strict` contradicts `tolerate`.
     """
 

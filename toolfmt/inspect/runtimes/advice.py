@@ -21,6 +21,7 @@ from toolfmt.formats.runtime_parsers import DERIVED, parser_name, parser_names
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Advice, Finding, RuntimeSupport
 from toolfmt.inspect.runtimes.parser_choice import chosen
+from toolfmt.inspect.runtimes.parser_inference import OWN_DEFAULT
 from toolfmt.inspect.runtimes.parser_line import has_place, our_parser
 from toolfmt.inspect.runtimes.reasoning_choice import reasoning_parser
 from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY, choices_of, misread, runtime_support
@@ -263,7 +264,8 @@ def _nothing_to_do(facts: Facts, format: ToolCallFormat, support: RuntimeSupport
     parser = format.runtime_parser(support.runtime)
     how = "detected automatically" if _keeps_history(facts) else "detected"
     remark = f"it {parser.remark}" if parser and parser.remark else ""
-    return Advice(support.runtime, f"{how}: {support.parser}", remark=remark)
+    text = f"uses {support.parser} by default" if support.why_parser == OWN_DEFAULT else f"{how}: {support.parser}"
+    return Advice(support.runtime, text, remark=remark)
 
 
 def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
