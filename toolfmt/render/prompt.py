@@ -255,7 +255,7 @@ def render(
 
     - `now`: the current time for the template.
     - `continue_final_message`: keep the last assistant message open; the parser starts in it.
-    - `lossy`: instead of raising, list in `lost` what the template loses with every adaptation.
+    - `lossy`: instead of raising, list in `lost` what the template loses whichever adaptations are tried.
     - `neutralize`: insert a dot after the first character of each marker in user texts, results and definitions, so
       that it does not become a control token. `markers` are these strings; the default is to read them from the model's
       files.
