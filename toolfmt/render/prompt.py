@@ -351,8 +351,11 @@ def _check_continued(messages: Sequence[Message]) -> None:
     last = messages[-1]
     where = f"messages[{len(messages) - 1}]"
     if last["role"] != "assistant" or calls_of(last) or not last.get("content"):
-        what = "makes calls" if calls_of(last) else "has no text" if last["role"] == "assistant" else "is none"
-        raise BadMessages(f"{where}: continue_final_message needs an assistant message with text last; this one {what}")
+        no_text = "has no text" if last["role"] == "assistant" else f"has the role {last['role']}"
+        raise BadMessages(
+            f"{where}: with continue_final_message, the last message must be an assistant message with text; this one "
+            + ("makes calls" if calls_of(last) else no_text)
+        )
 
 
 def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfile]) -> None:

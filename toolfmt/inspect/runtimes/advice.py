@@ -160,7 +160,7 @@ def _rendered(facts: Facts, *, prompt: bool = False) -> str:
 
 def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
     """Return the advice if the template shows no tools: toolfmt's system prompt requests calls in the format."""
-    request_note = f" and demands calls in the {format.name} format" if format is not None and _is_guess(facts) else ""
+    request_note = f" and asks for calls in the {format.name} format" if format is not None and _is_guess(facts) else ""
     remark = (
         f"{_NOT_SHOWN}; this command describes them in the system prompt{request_note}; "
         "send the printed request, which has no `tools`"
