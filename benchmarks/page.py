@@ -19,8 +19,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 TABLE = re.compile(r"(<!-- table: ([\w -]+?)(?:, [^\n]*)? -->\n)(?:\|[^\n]*\n)*")
 READ_BACK_IN_SHORT = {
     "format found": "format found",
-    "all five kinds above": "five kinds of call read back exactly",
-    "special characters": "one of these: strings with quotes, braces and newlines",
+    "all five kinds above": "all five kinds of call parsed exactly",
+    "special characters": "one of the five: strings with quotes, braces and newlines",
 }
 """The rows that README shows, with their names there."""
 
@@ -133,12 +133,12 @@ def speed_in_short(figures: Results) -> str:
     names = [name for name in ("toolfmt", *_PEERS) if any(name in row for row in table)]
     lines = [
         (
-            f"{row['workload']}, {row['deltas']} pieces",
+            f"{row['workload']}, {row['deltas']} chunks",
             *(f"{_short(row[name]['middle'], 2)} µs" if name in row else "–" for name in names),
         )
         for row in table
     ]
-    return rows(("for each piece of four characters", *(titled(figures, name) for name in names)), lines)
+    return rows(("per chunk of four characters", *(titled(figures, name) for name in names)), lines)
 
 
 def short_calls(figures: Results) -> str:

@@ -110,7 +110,7 @@ def call_as_it_streams() -> str:
     answer = "Let me see.\n" + toolfmt.write("glm4", [("get_weather", {"city": "Oslo", "days": 3})], tools=_tools())
     picture = Picture("An output arrives in chunks on the left; on the right, the events emitted at that moment")
     picture.words(MARGIN, picture.y + 10, "arrives", ink=QUIET)
-    picture.words(250, picture.y + 10, "leaves at once", ink=QUIET)
+    picture.words(250, picture.y + 10, "emitted", ink=QUIET)
     picture.down(18)
     parser = toolfmt.Parser("glm4", tools=_tools())
     pieces = [answer[at : at + 14] for at in range(0, len(answer), 14)]
@@ -163,7 +163,7 @@ def prompt_of_a_template() -> str:
 
 def four_verdicts() -> str:
     """The result of the inspection for four models of the corpus, and what render then does."""
-    picture = Picture("Four verdicts, each of a model of the corpus, and the way its tools take")
+    picture = Picture("The four verdicts, each with an example")
     for name in ("json-frames", "double-encoded", "no-tools-no-system", "broken"):
         model = _model(name)
         verdict = model.inspect().verdict.tools
@@ -186,7 +186,7 @@ def four_verdicts() -> str:
 _MEANS = {
     "native": "tools work through the template as it is",
     "adapted": "through the template, with what render adapts",
-    "prompt-only": "the template shows no tools: they go in as words",
+    "prompt-only": "the template shows no tools: they are described in prose",
     "broken": "an error: tool calling is not reliable",
 }
 

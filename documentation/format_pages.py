@@ -127,7 +127,7 @@ def _facts(format: ToolCallFormat) -> str:
 
 
 def _examples(format: ToolCallFormat) -> str:
-    what = "As the format's own writer has it, which gives back what the templates of the families render."
+    what = "Written by toolfmt; identical to what the families' templates render."
     given = f"The arguments are {_as_json(_TYPES[0][1])}."
     return (
         f"## How a call looks\n\n{what}\n\n### One call\n\n{_written(format, _ONE)}\n"
@@ -195,7 +195,7 @@ def _tolerated(format: ToolCallFormat) -> Iterator[tuple[str, Case]]:
 def _case(case: Case) -> str:
     calls = [call for call in case.calls if call.reason is None]
     listed = "\n".join(f"{call.name} {call.arguments if call.arguments is not None else '…'}" for call in calls)
-    seen = f"Seen: {literal(case.origin)}." if case.origin else "Composed."
+    seen = f"Observed in: {literal(case.origin)}." if case.origin else "Synthetic."
     return (
         f"{inline(case.title[0].upper() + case.title[1:])}. {seen}\n\n{code(case.text)}\nis parsed as\n\n{code(listed)}"
     )

@@ -83,7 +83,7 @@ class BadMessages(ToolfmtError, ValueError):
 
 
 class NotDelivered(ToolfmtError):
-    """The template loses part of a request with every adaptation. The message names the part."""
+    """The template loses part of a request, whichever adaptations are tried. The message names the part."""
 
 
 class ToolsRenderedTwice(ToolfmtError):

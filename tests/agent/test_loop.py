@@ -682,7 +682,7 @@ def test_what_was_rejected_stays_where_it_was_written(weather: Weather) -> None:
 
 
 UNREADABLE = [
-    ('{"city": 1e999}', "they are not JSON (1e999 is beyond every number that can be held)"),
+    ('{"city": 1e999}', "1e999 is too large for a 64-bit float"),
     ('{"city": "\\ud800"}', "they contain half of a character"),
 ]
 TWICE = ('{"city": "Oslo", "city": "Rome"}', "they are not JSON ('city' appears twice)")

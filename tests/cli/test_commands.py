@@ -342,7 +342,7 @@ def test_render_leaves_the_last_answer_open(thinking: str, tmp_path: Path) -> No
     assert output(*given) == "<|user|>Will it rain?<|end|><|assistant|>Per"
     assert json.loads(output(*given, "--output", "messages"))["continue_final_message"] is True
     message = complaint("render", thinking, "--messages", file(tmp_path, USER), "--continue-final-message")
-    assert "messages[0]: continue_final_message needs an assistant message with text last" in message
+    assert "messages[0]: with continue_final_message, the last message must be an assistant message" in message
 
 
 def test_render_reports_what_the_template_drops(tmp_path: Path) -> None:

@@ -102,17 +102,17 @@ def test_llama_cpp_holds_the_whole_answer_without_a_trigger() -> None:
 @pytest.mark.parametrize(
     ("runtime", "syntax", "way"),
     [
-        ("vllm", "gbnf", "syntax='llguidance' or syntax='xgrammar'"),
-        ("vllm", "lark", "syntax='llguidance' or syntax='xgrammar'"),
-        ("sglang", "gbnf", "syntax='llguidance' or syntax='xgrammar'"),
-        ("llama.cpp", "llguidance", "syntax='gbnf'"),
-        ("llama.cpp", "xgrammar", "syntax='gbnf'"),
+        ("vllm", "gbnf", "--for llguidance or --for xgrammar"),
+        ("vllm", "lark", "--for llguidance or --for xgrammar"),
+        ("sglang", "gbnf", "--for llguidance or --for xgrammar"),
+        ("llama.cpp", "llguidance", "--for gbnf"),
+        ("llama.cpp", "xgrammar", "--for gbnf"),
     ],
 )
 def test_a_syntax_that_does_not_fit_names_the_one_that_does(runtime: str, syntax: str, way: str) -> None:
     with pytest.raises(ToolfmtError) as raised:
         request(_Grammar("text", syntax), runtime)
-    assert str(raised.value) == f"{runtime} reads no grammar in the syntax {syntax!r}; make it with {way}"
+    assert str(raised.value) == f"{runtime} reads no grammar in the syntax {syntax!r}; use {way} (Python: syntax=)"
 
 
 def test_an_unknown_runtime_is_named() -> None:

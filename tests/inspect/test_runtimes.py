@@ -353,7 +353,7 @@ def test_a_runtime_without_a_parser_falls_back_which_is_not_a_defect_of_the_temp
         False,
     )
     assert found(report) == {
-        "no-parser-anywhere": f"No runtime is known to have a parser for {report.format.name}, "
+        "no-parser-anywhere": f"No known runtime has a parser for {report.format.name}, "
         "the format of this template's calls."
     }
     assert (
@@ -589,7 +589,7 @@ def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None
         "transformers": f'toolfmt.load("{tmp_path}/a model").parser(tools=tools)',
     }
     assert remarks(report)["any runtime"] == (
-        "the template renders no tools; this command describes them in the system prompt and demands calls in the "
+        "the template renders no tools; this command describes them in the system prompt and asks for calls in the "
         "json format; send the printed request, which has no `tools`"
     )
     assert set(report.runtimes.values()) == {"none: the template renders no tools"}

@@ -649,7 +649,7 @@ def test_a_generation_that_fails_ends_the_stream_as_an_error(reciting: Path, mon
 def test_a_bad_request_is_reported(directories: dict[str, Path], address: str) -> None:
     with pytest.raises(openai.APIStatusError) as raised:
         ask(address, directories["glm"], stream=False, messages=[{"content": "Paris?"}])
-    assert raised.value.body == 'messages[0]: "role" must be a string, not null'
+    assert raised.value.body == 'messages[0]: "role" is missing'
 
 
 def test_raw_completions_are_as_ever(reciting: Path, address: str) -> None:

@@ -628,7 +628,8 @@ def test_the_clock_is_now_unless_it_is_named(tmp_path: Path) -> None:
         ("hello", "messages must be a list of objects, not a string"),
         ([], "messages is an empty list; give at least one message"),
         ([USER, "hello"], "messages[1] must be an object, not a string"),
-        ([{"content": "hello"}], 'messages[0]: "role" must be a string, not null'),
+        ([{"content": "hello"}], 'messages[0]: "role" is missing'),
+        ([{"role": None}], 'messages[0]: "role" must be a string, not null'),
         ([{"role": "user", "contents": "hello"}], 'messages[0]: a message of the role user has no "content"'),
         ([USER, {"role": "tool", "name": "f"}], 'messages[1]: a message of the role tool has no "content"'),
         (

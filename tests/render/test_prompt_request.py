@@ -180,7 +180,7 @@ def test_an_answer_goes_on_with_every_template(name: str, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "last, why",
     [
-        (THANKS, "is none"),
+        (THANKS, "has the role user"),
         (assistant(""), "has no text"),
         (assistant(None), "has no text"),
         (assistant("Moment.", tool_calls=[WEATHER]), "makes calls"),
@@ -190,5 +190,5 @@ def test_an_answer_goes_on_with_every_template(name: str, monkeypatch: pytest.Mo
 def test_only_an_answer_in_words_goes_on(last: dict[str, Any], why: str) -> None:
     with pytest.raises(BadMessages) as raised:
         continued(SMALL, USER, last)
-    message = f"messages[1]: continue_final_message needs an assistant message with text last; this one {why}"
-    assert str(raised.value) == message
+    needs = "with continue_final_message, the last message must be an assistant message with text"
+    assert str(raised.value) == f"messages[1]: {needs}; this one {why}"

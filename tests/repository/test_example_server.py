@@ -498,7 +498,7 @@ def test_a_python_only_option_is_not_suggested_to_a_client(path: str, rejection:
     messages = [{"role": "user", "content": [images[path]]}]
     status, message = rejection(path, **{"input" if path == RESPONSES else "messages": messages})
     assert status == 400 and message.startswith("messages[0] (user): its ")
-    assert message.endswith(" is lost: chat_template.jinja does not take it; leave it out")
+    assert message.endswith(" is lost: chat_template.jinja does not support it; leave it out")
 
 
 def test_lost_text_is_reported_to_a_client_with_a_fix_that_it_can_apply(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def _number(written: str, has_float: bool, has_decimal: bool) -> str:
         return written
     if written.lstrip("-").isdigit():
         if has_float and len(written) > sys.float_info.max_10_exp and abs(int(written)) > sys.float_info.max:
-            raise Unfit(f"{written[:20]}… is beyond every number that a float can hold")
+            raise Unfit(f"{written[:20]}… is too large for a 64-bit float")
         return written
     number = float(written)
     if has_decimal and Decimal(written) != Decimal(repr(number)):

@@ -108,7 +108,7 @@ def main() -> None:
     "--time-limit",
     type=Seconds(least=1),
     metavar="SECONDS",
-    help="Stop a worker after so many seconds without CPU use. [default: 600]",
+    help="Stop a worker after this many seconds without CPU use. [default: 600]",
 )
 @trusted_option
 def inspect(**given: Any) -> int:
@@ -576,7 +576,7 @@ def report_bug(**given: Any) -> int:
     events that the parser emits. It contains no names, no paths, and no text of the template. Read it before you paste
     it.
 
-    Exit status: 0 the report was printed, even if a part of it could not be made, 2 bad input.
+    Exit status: 0 the report was printed, even if part of it is missing, 2 bad input.
     """
     from toolfmt.cli.report_bug_command import Reporting
 

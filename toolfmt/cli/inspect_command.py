@@ -156,7 +156,7 @@ class Inspecting:
         if self.fix and (given := [name for name, value in conflicting.items() if value]):
             raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {given[0]} out")
         if self._are_several and self.full:
-            raise click.UsageError("--full shows one model; give one place")
+            raise click.UsageError("--full shows one model; give one MODEL")
 
     # --- values derived from the options
 

@@ -29,7 +29,7 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
     Args:
         format: A format or its name.
         calls: Pairs of a tool's name and its arguments.
-        tools: Tool definitions. Their schemas decide how raw values are typed.
+        tools: Tool definitions. Their schemas decide how values are written.
 
     Raises:
         CannotWrite: The format's own parser would not return a call unchanged.

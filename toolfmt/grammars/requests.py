@@ -40,8 +40,8 @@ def request(grammar: Requested, runtime: str) -> dict[str, Any]:
         raise ToolfmtError(f"there is no runtime {runtime!r}; choose one of {', '.join(_REQUESTS)}")
     of_syntax = _REQUESTS[runtime]
     if grammar.syntax not in of_syntax:
-        ways = " or ".join(f"syntax={syntax!r}" for syntax in of_syntax)
-        raise ToolfmtError(f"{runtime} reads no grammar in the syntax {grammar.syntax!r}; make it with {ways}")
+        ways = " or ".join(f"--for {syntax}" for syntax in of_syntax)
+        raise ToolfmtError(f"{runtime} reads no grammar in the syntax {grammar.syntax!r}; use {ways} (Python: syntax=)")
     return of_syntax[grammar.syntax](grammar)
 
 

@@ -43,7 +43,7 @@ class Facts:
     """The facts. Without a template, or with one that is `broken`, `renders` and `probed` are None."""
 
     files: ModelFiles
-    """What was read of the model, or the single template."""
+    """The files read from the model, or the single template."""
     template: TemplateSource | None
     """The probed template: the one used with tools, else the one without."""
     broken: TemplateError | None

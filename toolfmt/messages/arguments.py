@@ -29,6 +29,8 @@ def read_object(text: str) -> tuple[dict[str, Any], str]:
         json.dumps(read, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return {}, "they contain half of a character"
+    except OverflowError as error:
+        return {}, str(error)
     except (ValueError, RecursionError) as error:
         return {}, f"they are not JSON ({json_fault(error)})"
     if not isinstance(read, dict):
@@ -86,5 +88,5 @@ def _no_constant(name: str) -> NoReturn:
 
 def _finite(digits: str) -> float:
     if math.isinf(number := float(digits)):
-        raise ValueError(f"{digits[:_MOST_SHOWN]} is beyond every number that can be held")
+        raise OverflowError(f"{digits[:_MOST_SHOWN]} is too large for a 64-bit float")
     return number

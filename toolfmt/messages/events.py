@@ -137,11 +137,11 @@ class ToolCallRejected:
         raw: The text of the call, the input from `span[0]` to `span[1]`.
         at: The offset in the input where parsing stopped: the first character that cannot continue the call. For
             incomplete output, the end of the input. For an undeclared tool, the start of its name. If strict parsing
-            rejects a tolerated call, where the tolerance was noticed, which may be after the cause. If `validate`
-            rejects the arguments, the end of the call.
+            rejects a call that needs a tolerance, where the tolerance was noticed, which may be after the cause. If
+            `validate` rejects the arguments, the end of the call.
         expected: A phrase for what would have been valid there. Empty if nothing specific can be said.
         message: One sentence for the model that wrote the call. Character numbers in it are offsets in `raw`, from 0,
-            because the model knows its call and not the input.
+            because the model sees only `raw`.
     """
 
     index: int

@@ -253,7 +253,7 @@ def new_worker(limits: Limits | None = None) -> Worker:
 
 
 def shared_worker() -> Worker:
-    """Return the worker that this process shares."""
+    """Return the process-wide shared worker."""
     return _worker_of(os.getpid())
 
 

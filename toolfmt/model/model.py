@@ -64,13 +64,13 @@ class Model:
     """A model: inspect it, render prompts for it, and parse its output. `load` creates one.
 
     Args:
-        files: What was read of the model.
+        files: The files read from the model.
         trusted: Run the templates in this process.
-        worker: The worker process for templates that are not trusted. The default is the one that this process shares.
+        worker: The worker process for templates that are not trusted. The default is the process-wide shared worker.
         profile: The profile of the templates, if it is already known.
 
     Attributes:
-        files (ModelFiles): What was read of the model. `files.directory` is the path it was loaded from.
+        files (ModelFiles): The files read from the model. `files.directory` is the path it was loaded from.
     """
 
     def __init__(
@@ -95,8 +95,8 @@ class Model:
         Args:
             tools: The definitions whose tokens are counted. The default is examples.
             context: The number of tokens that they must fit into.
-            probe_seed: A number that selects the words of the probes. A template that recognizes the usual words then
-                gets another report.
+            probe_seed: A number that selects the words of the probes. Use another seed to detect templates that
+                special-case the probe words.
 
         Raises:
             BadTools: The tool definitions are not valid.
@@ -113,7 +113,7 @@ class Model:
 
     @property
     def broken(self) -> TemplateError | None:
-        """The error because of which the template in force does not compile.
+        """The compile error of the template in use.
 
         None if it compiles, or if the model has no template.
         """
@@ -132,7 +132,8 @@ class Model:
 
         Args:
             messages: The conversation, a list of chat messages.
-            tools: Tool definitions in any supported form. An empty list is the same as None.
+            tools: Tool definitions in any supported form. With an empty list, the prompt is the same as with None, but
+                `Prompt.parser()` rejects every call; with None, it accepts any name.
             strategy: How the tools are passed: through the template (`template`) or described in the system prompt
                 (`prompt`). With `auto`, the profile of the template decides.
             now: The current time for a template that reads the clock. The default is the time of the call.
@@ -141,7 +142,8 @@ class Model:
         Keyword Args:
             add_generation_prompt (bool): End the prompt with the start of a response. The default is True.
             continue_final_message (bool): Keep the last assistant message open. The parser starts in it.
-            lossy (bool): Instead of raising, list in `Prompt.lost` what the template loses with every adaptation.
+            lossy (bool): Instead of raising, list in `Prompt.lost` what the template loses whichever adaptations are
+                tried.
             neutralize (bool): Insert a dot after the first character of each marker in user texts, results and
                 definitions, so that it does not become a control token.
             markers (Sequence[str] | None): The strings to neutralize. The default is to read them from the model's
@@ -159,7 +161,7 @@ class Model:
             BadModelDirectory: The model has no template.
             TemplateError: The template raises or fails.
             LimitHit: An untrusted template exceeds a limit.
-            NotDelivered: The template loses something with every adaptation.
+            NotDelivered: The template loses something, whichever adaptations are tried.
             ToolfmtError: A variable that the template does not read, a context without a tokenizer, or the strategy
                 `template` for a template that drops the tools.
         """
@@ -232,8 +234,8 @@ class Model:
             tolerate: As for `toolfmt.Parser`.
             validate: As for `toolfmt.Parser`.
             stop: The strings at which the output ends. The default is the model's stop strings, except those that are
-                part of a call's syntax. If the tools are described in the system prompt, the heading of an invented
-                tool result is added.
+                part of a call's syntax. If the tools are described in the system prompt, the text `Result of` and the
+                name of each tool are added, so that the model cannot invent a tool result.
             reasoning: As for `toolfmt.Parser`.
 
         Raises:
@@ -290,7 +292,7 @@ class Model:
         """Return the profile as text (JSON), to store next to the model and to pass to `load` as `profile`.
 
         Raises:
-            BadProfile: The template hit a limit, which may not happen again.
+            BadProfile: The template hit a limit, so the result may not be reproducible.
         """
         return saved(self.files, self.profile)
 
@@ -306,7 +308,10 @@ class Model:
 
     @cached_property
     def profile(self) -> TemplateProfile:
-        """What rendering needs to know about the templates: the saved profile, the report's, or that of a new probe."""
+        """What rendering needs to know about the templates.
+
+        The saved profile if there is one, else the profile of the report, else the result of a new probe.
+        """
         return self._profile or whole_profile(self.files, self._profiled)
 
     def _profiled(self, files: ModelFiles) -> TemplateProfile:

@@ -508,7 +508,7 @@ def _descriptions(definition: Any) -> Iterator[str]:
 
 def _media_lost(label: str, way: _Way) -> NotDelivered:
     return NotDelivered(
-        f"{label} is lost: {way.template.origin} does not take it; leave it out, or render with `--lossy` "
+        f"{label} is lost: {way.template.origin} does not support it; leave it out, or render with `--lossy` "
         "(in Python: lossy=True)"
     )
 

@@ -255,7 +255,7 @@ def render(
 
     - `now`: the current time for the template.
     - `continue_final_message`: keep the last assistant message open; the parser starts in it.
-    - `lossy`: instead of raising, list in `lost` what the template loses with every adaptation.
+    - `lossy`: instead of raising, list in `lost` what the template loses whichever adaptations are tried.
     - `neutralize`: insert a dot after the first character of each marker in user texts, results and definitions, so
       that it does not become a control token. `markers` are these strings; the default is to read them from the model's
       files.
@@ -351,8 +351,11 @@ def _check_continued(messages: Sequence[Message]) -> None:
     last = messages[-1]
     where = f"messages[{len(messages) - 1}]"
     if last["role"] != "assistant" or calls_of(last) or not last.get("content"):
-        what = "makes calls" if calls_of(last) else "has no text" if last["role"] == "assistant" else "is none"
-        raise BadMessages(f"{where}: continue_final_message needs an assistant message with text last; this one {what}")
+        no_text = "has no text" if last["role"] == "assistant" else f"has the role {last['role']}"
+        raise BadMessages(
+            f"{where}: with continue_final_message, the last message must be an assistant message with text; this one "
+            + ("makes calls" if calls_of(last) else no_text)
+        )
 
 
 def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfile]) -> None:

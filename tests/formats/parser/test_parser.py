@@ -460,9 +460,9 @@ def test_a_parser_reports_what_it_waits_for() -> None:
         descriptions.append(parser.waiting_for)
     parser.finish()
     assert [*descriptions, parser.waiting_for] == [
-        "Content, a call or a reasoning block may start here.",
+        "Content; a call or a reasoning block may start here.",
         "A reasoning block, up to </think>.",
-        "Content, a call or a reasoning block may start here.",
+        "Content; a call or a reasoning block may start here.",
         "Content; '<tool' may be the start of a marker.",
         "Call 0, whose name is not known yet.",
         "The arguments of call 0, get_weather.",

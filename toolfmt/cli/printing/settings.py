@@ -12,7 +12,9 @@ from toolfmt.inspect.report.report import Report, Tokens
 
 def invented_result(report: Report) -> str:
     """Return the additional stop string of a prompt that describes the tools: an invented tool result."""
-    return f'"{RESULT_HEADING}" (only if the system prompt describes the tools)' if report.strategy == "prompt" else ""
+    if report.strategy != "prompt":
+        return ""
+    return f'"{RESULT_HEADING}" (stops an invented tool result; only if the system prompt describes tools)'
 
 
 def stops(report: Report) -> list[tuple[list[str], str]]:

@@ -562,9 +562,9 @@ def _check_there(engine: Tagged) -> None:
 def _check_around(engine: Tagged) -> None:
     """Check that what the writer writes around calls can be parsed."""
     if (engine.before_name.strip() or engine.after_call.strip()) and not engine.opener:
-        raise ValueError("before_name: a call without a call block has only its own markers around it")
+        raise ValueError("before_name: a call without a frame has only its own markers around it")
     if engine.after_call.strip() and not engine.call_closer:
-        raise ValueError("after_call: a call without an end marker ends with the call block")
+        raise ValueError("after_call: a call without an end marker ends with the frame")
     frame = (engine.opener, engine.closer, *engine.also, *engine.also_closers, *engine.skipped)
     if not _made_of(engine.between_calls, frame):
         raise ValueError(

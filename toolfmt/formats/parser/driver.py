@@ -480,13 +480,16 @@ class Driver:
             self.waiting = None
 
     def waiting_for(self, unstopped: str) -> str:
-        """Return the current position as a sentence. `unstopped` is what may be the beginning of a stop string."""
+        """Return a sentence that describes the current position.
+
+        `unstopped` is text that may be the beginning of a stop string.
+        """
         if self.scan.closed:
             return "The output has ended."
         if self.state == "call":
             return self.calls.waiting_for
         if self.state in ("between", "example"):
-            return "Content, a call or a reasoning block may start here."
+            return "Content; a call or a reasoning block may start here."
         if self.state != "content":
             return f"A reasoning block, up to {' or '.join(self.block_closers)}."
         held = unstopped or self.scan.text

@@ -42,21 +42,22 @@ class Parser:
 
     Args:
         format: A format or its name; `auto` for calls in the syntax of any known format.
-        tools: Tool definitions in any form of `toolfmt.messages.tools`. None accepts any name, an empty list none.
+        tools: Tool definitions in any form of `toolfmt.messages.tools`. If None, any name is accepted; if empty, every
+            call is rejected.
         prefix: The tail of the prompt, for an output that begins inside something, such as a reasoning block.
         strict: Reject calls that need a tolerance: the same as `tolerate="none"`.
         tolerate: The tolerances that may be applied: `"all"`, `"none"` or a collection of names
             (`toolfmt.formats.TOLERANCES`). A call that needs another one is rejected, with its name in `message`.
         validate: Checks the arguments of each complete call. It gets the name of the tool and the arguments as a dict,
             and returns why they are invalid, or None (`toolfmt.validator` makes one from tool definitions). An invalid
-            call is rejected. It is called once for each call; an exception of it is raised by `feed` or `finish`.
+            call is rejected. It is called once for each call. Exceptions it raises propagate from `feed` or `finish`.
         stop: Strings at which the output ends, for runtimes that emit the text of the stop token.
         reasoning: `events` emits reasoning blocks as `Reasoning` events. `text` keeps them in the content, verbatim.
 
     Raises:
         UnknownFormat: There is no format of this name.
         BadTools: The tool definitions are not valid.
-        TypeError: An option has the wrong type.
+        TypeError: `format`, `prefix`, `tolerate`, `validate` or `stop` has the wrong type.
         ValueError: An option has an unknown value, or `strict` contradicts `tolerate`.
     """
 
@@ -203,7 +204,7 @@ class Parser:
     def continued(self) -> list[Event]:
         """The content and reasoning of this output that the prefix already contains.
 
-        The end of the prefix may be the start of a marker. It appears here once the output shows what it is.
+        The end of the prefix may be the start of a marker. Such text is added once the output decides it.
         """
         return self._driver.continued
 
@@ -217,7 +218,7 @@ class Parser:
 
     @property
     def waiting_for(self) -> str:
-        """What the parser is currently inside of, as a sentence."""
+        """A sentence that describes what the parser is currently inside of."""
         return self._driver.waiting_for(self._unstopped)
 
     __copy__ = copy

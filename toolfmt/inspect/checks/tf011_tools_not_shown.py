@@ -1,7 +1,7 @@
 """The template does not show the tools to the model, so the model responds with text instead of a call.
 
-What it checks: a request with tools, and whether the tools are in the prompt. A report shows this finding only on
-request (`--full`, `--select`), because its verdict, `prompt-only`, already states it.
+What it checks: a request with tools, and whether the tools are in the prompt. The verdict, `prompt-only`, already
+states it, so a report lists only the code, in the row `minor`. `--full` and `--select` show the finding.
 
 - `tools-not-rendered`: the template reads `tools` but does not render them, or only under unusual conditions. The
   branch is never reached, needs another form of definition, or raises.

@@ -89,6 +89,7 @@ def _double_encoded(facts: Facts) -> Iterator[Diagnostic]:
             )
 
 
+_DIFFERENT = "the call is parsed back as a different call: "
 _HOW = {"threw": "are rejected", "python": "are printed as Python's repr", "dropped": "are dropped"}
 
 
@@ -104,7 +105,7 @@ def _rejected(facts: Facts, capability: str, given: str, instead: str, outcome: 
     """Report arguments in this form that are not rendered as the same call, except double-encoded ones."""
     answer = facts.capabilities[capability]
     if facts.renders_calls and answer.answer != "yes" and answer.outcome != "double-encoded":
-        shown = answer.excerpts[0] if answer.outcome == "python" else answer.evidence
+        shown = answer.excerpts[0] if answer.outcome == "python" else answer.evidence.removeprefix(_DIFFERENT)
         yield Diagnostic(
             f"Arguments given as {given} {_HOW.get(answer.outcome, 'are rendered as a different call')}: {shown}.",
             f"Pass arguments as {instead}; {_does_it(instead)}."

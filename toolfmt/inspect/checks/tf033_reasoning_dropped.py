@@ -1,7 +1,7 @@
 """The template drops the reasoning of earlier turns.
 
 What it checks: the reasoning of responses before the last user message, and of an assistant turn between a call and its
-result. A report shows this finding only on request.
+result. A report lists only its code, in the row `minor`.
 
 Why it matters: most templates drop the reasoning of responses before the last user message, as their models were
 trained. If reasoning between a call and its result is dropped, the model no longer knows why it made the call. If any

@@ -62,7 +62,7 @@ _GIVE = {
     "a tool without a description": "Give every tool a `description`",
     "a tool without properties": "Give every tool a parameter",
     "a tool without the key `parameters`": (
-        'Give every tool `parameters`, `{"type": "object", "properties": {}}` if it has none'
+        'Give every tool `parameters`; use `{"type": "object", "properties": {}}` for a tool without any'
     ),
 }
 """What to do if the template fails on a tool that leaves something out, by the words of the answer."""

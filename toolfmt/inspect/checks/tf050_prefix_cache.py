@@ -129,7 +129,7 @@ def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         f"The generation prompt ends with {_beginning(turn.was)}; after the response, the template renders "
         f"{_beginning(turn.becomes)} instead.",
-        "Expect higher cost: a response after such a prompt is computed again when the conversation continues.",
+        "Expect higher cost: the runtime must recompute each such response on the next turn.",
         turn.line,
         outcome="generation-prompt-not-a-prefix",
     )

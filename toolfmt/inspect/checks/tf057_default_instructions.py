@@ -1,7 +1,7 @@
 """The template writes instructions into the prompt that do not come from the request.
 
 What it checks: the prompt of a question without a system message, and whether its sentences remain if a system message
-is sent. A report shows this finding only on request.
+is sent. A report lists only its code, in the row `minor`.
 
 Why it matters: usually this is a default system message: who the model is, that it is helpful, or the date of its
 knowledge. Without a system message of your own, the model follows the default. If the default remains next to yours, it

@@ -126,9 +126,13 @@ def _nowhere(facts: Facts) -> Iterator[Diagnostic]:
     if best is None or best.format.runtime_parsers:
         return
     derived = facts.decided.decision.derived is not None
-    format = "the derived format, that" if derived else f"{best.format.name}, the format"
+    calls = (
+        "this template's calls (derived format)"
+        if derived
+        else f"{best.format.name}, the format of this template's calls"
+    )
     yield Diagnostic(
-        f"No runtime is known to have a parser for {format} of this template's calls.",
+        f"No known runtime has a parser for {calls}.",
         f"Parse the output with {our_parser(facts, best.format)}.",
         outcome="no-parser-anywhere",
     )

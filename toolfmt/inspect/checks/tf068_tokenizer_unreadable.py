@@ -10,8 +10,8 @@ Example:
 
     version https://git-lfs.github.com/spec/v1
 
-Fix: download or convert the file again. A file of some hundred bytes is often the pointer that Git leaves if Git LFS is
-not installed.
+Fix: download or convert the file again. A file of a few hundred bytes is often the pointer that Git leaves if Git LFS
+is not installed.
 """
 
 from __future__ import annotations

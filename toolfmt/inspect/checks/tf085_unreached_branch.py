@@ -1,7 +1,7 @@
 """A condition of the template was tested only one way, or no tested prompt contains one of its sentences.
 
 What it checks: the conditions on a string, a length or the clock, and the sentences in the template. An inspection
-renders some hundred conversations, and one more for each string and number that a condition looks for. A condition must
+renders several hundred prompts, and one more for each string and number that a condition looks for. A condition must
 come out both ways.
 
 - A condition that leads to a raised error counts as tested once the template has raised there, whichever part of the

@@ -21,6 +21,7 @@ from toolfmt.formats.runtime_parsers import DERIVED, parser_name, parser_names
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Advice, Finding, RuntimeSupport
 from toolfmt.inspect.runtimes.parser_choice import chosen
+from toolfmt.inspect.runtimes.parser_inference import OWN_DEFAULT
 from toolfmt.inspect.runtimes.parser_line import has_place, our_parser
 from toolfmt.inspect.runtimes.reasoning_choice import reasoning_parser
 from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY, choices_of, misread, runtime_support
@@ -159,7 +160,7 @@ def _rendered(facts: Facts, *, prompt: bool = False) -> str:
 
 def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
     """Return the advice if the template shows no tools: toolfmt's system prompt requests calls in the format."""
-    request_note = f" and demands calls in the {format.name} format" if format is not None and _is_guess(facts) else ""
+    request_note = f" and asks for calls in the {format.name} format" if format is not None and _is_guess(facts) else ""
     remark = (
         f"{_NOT_SHOWN}; this command describes them in the system prompt{request_note}; "
         "send the printed request, which has no `tools`"
@@ -263,7 +264,8 @@ def _nothing_to_do(facts: Facts, format: ToolCallFormat, support: RuntimeSupport
     parser = format.runtime_parser(support.runtime)
     how = "detected automatically" if _keeps_history(facts) else "detected"
     remark = f"it {parser.remark}" if parser and parser.remark else ""
-    return Advice(support.runtime, f"{how}: {support.parser}", remark=remark)
+    text = f"uses {support.parser} by default" if support.why_parser == OWN_DEFAULT else f"{how}: {support.parser}"
+    return Advice(support.runtime, text, remark=remark)
 
 
 def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:

@@ -89,6 +89,10 @@ _MLX_SWIFT_LM_KEEPS: dict[str, tuple[str, ...] | Literal["any"]] = {
 }  # fmt: skip
 
 
+OWN_DEFAULT = "neither the template nor the model names one, and json is its default"
+"""Why mlx-swift-lm selects json if nothing else decides."""
+
+
 @dataclass(frozen=True)
 class Inferred:
     """The parser that a runtime selects by itself, by its own name.
@@ -170,7 +174,7 @@ def mlx_swift_lm(
         return Inferred(
             None, "no parser is detected from the template; toolfmt cannot see the model's entry in mlx-swift-lm"
         )
-    return Inferred("json", "neither the template nor the model names one, and json is its default")
+    return Inferred("json", OWN_DEFAULT)
 
 
 def _of_model(model_type: str, config: Mapping[str, Any]) -> str | None:

@@ -109,7 +109,9 @@ class _Reader:
     # --- messages of Chat Completions and of Anthropic
 
     def _read_message(self, mapping: Mapping[str, Any], where: str) -> None:
-        role = mapping.get("role")
+        if "role" not in mapping:
+            raise BadMessages(f'{where}: "role" is missing')
+        role = mapping["role"]
         if not isinstance(role, str):
             raise BadMessages(f'{where}: "role" must be a string, not {kind_of(role)}')
         if role not in self._roles and role != _FUNCTION:

@@ -1,7 +1,7 @@
 """Save and restore a profile as text, so that a server starts without probing its templates again.
 
 The text is JSON. It is valid only for the same files and the same toolfmt version, because another version may judge a
-template differently. A profile that hit a limit is not saved, because that may not happen again.
+template differently. A profile that hit a limit is not saved, because its result may not be reproducible.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ class SavedProfile:
 
 
 def saved(files: ModelFiles, profile: TemplateProfile) -> str:
-    """Return the profile of these files as text. Raises `BadProfile` if a limit was hit, which may not happen again."""
+    """Return the profile of these files as text.
+
+    Raises `BadProfile` if a limit was hit, because the result may not be reproducible.
+    """
     for one in (profile, profile.without_tools):
         if one is not None and one.failure is not None and one.failure.limit:
             raise BadProfile(f"{files.directory}: {one.failure.message}; the profile cannot be saved")

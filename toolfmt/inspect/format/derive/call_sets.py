@@ -130,7 +130,7 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
         yield CallSet(what, ((TYPED_TOOL, given),), "reported", ALL_TOOLS)
     untyped = (_UNTYPED_TOOL, {"one": "true", "several": ["1", {"two": "null"}]})
     yield CallSet(
-        "a string that looks like another value where no type is declared", (untyped,), "reported", FURTHER_TOOLS
+        "a string without a declared type that looks like another value", (untyped,), "reported", FURTHER_TOOLS
     )
     yield from _names(parallel)
     yield _keys()

@@ -45,7 +45,7 @@ def derive_from(renders: Renders, shape: TurnShape | None) -> Derived:
     Raise only `LimitHit`.
     """
     if shape is None:
-        return Derived(None, why_not="the template renders no call with its name and its value as they are given")
+        return Derived(None, why_not="the template renders no call that contains the given name and value")
     try:
         derivation = Candidates(renders, shape)
     except NotDerivable as why:
