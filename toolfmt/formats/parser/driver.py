@@ -480,10 +480,7 @@ class Driver:
             self.waiting = None
 
     def waiting_for(self, unstopped: str) -> str:
-        """Return a sentence that describes the current position.
-
-        `unstopped` is text that may be the beginning of a stop string.
-        """
+        """Return a sentence about the current position. `unstopped` may be the beginning of a stop string."""
         if self.scan.closed:
             return "The output has ended."
         if self.state == "call":
