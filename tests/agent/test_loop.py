@@ -141,7 +141,7 @@ def test_a_rejection_is_reported_and_the_call_can_be_repeated(weather: Weather) 
 def test_a_call_that_repeats_another_one_is_not_reported(weather: Weather) -> None:
     """The model would be asked to write a call again that was executed."""
     answer = calls("Oslo")
-    answer.rejected = [Rejected(1, "repeated_call", (0, 1), "get_weather('Oslo')", "get_weather")]
+    answer.rejected = [Rejected(1, "duplicate_call", (0, 1), "get_weather('Oslo')", "get_weather")]
     outcome = run(scripted(answer, Message("So.")), [USER], weather.registry)
     assert [message["role"] for message in outcome.messages] == ["user", "assistant", "tool", "assistant"]
     assert (outcome.ended, weather.cities) == ("answered", ["Oslo"])

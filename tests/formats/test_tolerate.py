@@ -53,7 +53,7 @@ def check_subset(format: str, text: str, allowed: set[str], places: list[int], *
     everything = events_of(format, [text], **options)
     events = events_of(format, [text], tolerate=allowed, **options)
     rejected = [event for event in everything if isinstance(event, ToolCallRejected)]
-    repeated = {event.index for event in rejected if event.reason == "repeated_call"}
+    repeated = {event.index for event in rejected if event.reason == "duplicate_call"}
     some, every = ([e for e in each if getattr(e, "index", -1) not in repeated] for each in (events, everything))
     assert outcomes(some, set(TOLERANCES)) == outcomes(every, allowed)
     assert events_of(format, cut(text, places), tolerate=allowed, **options) == events

@@ -105,7 +105,7 @@ def run(
             for call in answer.tool_calls:
                 executions.append(registry.execute(call, wait))
                 add(executions[-1].message)
-            wrong = [rejected for rejected in answer.rejected if rejected.reason != "repeated_call"]  # that one ran
+            wrong = [rejected for rejected in answer.rejected if rejected.reason != "duplicate_call"]  # that one ran
             rejections = [registry.execute(rejected) for rejected in wrong]
             executions += rejections
             if rejections:

@@ -28,7 +28,7 @@ RejectionReason: TypeAlias = Literal[
     "missing_tool_name",
     "undeclared_tool",
     "invalid_arguments",
-    "repeated_call",
+    "duplicate_call",
 ]
 
 _MOST_SHOWN = 100

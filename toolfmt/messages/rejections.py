@@ -123,7 +123,7 @@ _PROBLEMS: dict[RejectionReason, str] = {
     "incomplete_output": "the output ended before the call was complete",
     "missing_tool_name": "it has no tool name",
     "invalid_arguments": "the arguments are invalid",
-    "repeated_call": "it repeats an earlier one",
+    "duplicate_call": "it repeats an earlier one",
 }
 
 

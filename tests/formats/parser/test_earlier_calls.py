@@ -36,7 +36,7 @@ def test_a_call_in_two_syntaxes_runs_once() -> None:
     message = _message(f"{OWN}\n{PYTHON}")
     assert _calls(message) == CALL
     (again,) = message.rejected
-    assert (again.reason, again.raw) == ("repeated_call", "water_plant(litres=2, plant='fern')")
+    assert (again.reason, again.raw) == ("duplicate_call", "water_plant(litres=2, plant='fern')")
     assert again.message == (
         "Call to water_plant rejected: an earlier call is the same in another syntax; "
         "expected a call that was not made before (character 0 of the call)."
@@ -46,7 +46,7 @@ def test_a_call_in_two_syntaxes_runs_once() -> None:
 def test_the_other_syntax_may_come_first() -> None:
     message = _message(f"water_plant(litres=2, plant='fern')\n{OWN}")
     assert _calls(message) == [("water_plant", '{"litres": 2, "plant": "fern"}')]
-    assert [(again.reason, again.raw) for again in message.rejected] == [("repeated_call", OWN)]
+    assert [(again.reason, again.raw) for again in message.rejected] == [("duplicate_call", OWN)]
 
 
 @pytest.mark.parametrize("format", ["json", "auto", "xml_function"])
@@ -87,7 +87,7 @@ def test_long_arguments_are_not_compared() -> None:
         assert len(_message(f"{own}\nwater_plant(plant='{plant}')").tool_calls) == calls
 
 
-def test_nothing_of_a_repeated_call_is_emitted_before_its_end() -> None:
+def test_nothing_of_a_duplicate_call_is_emitted_before_its_end() -> None:
     parser = Parser("json", tools=TOOLS)
     events = parser.feed("water_plant(litres=2, plant='fern')\n")
     for piece in OWN[:60]:
@@ -144,5 +144,5 @@ def test_copies_at_every_character(text: str) -> None:
 
 def test_a_malformed_call_that_was_withheld_is_rejected() -> None:
     message = _message(f"{OWN}\nwater_plant(litres=2, plant=<fern>)\n{OWN}")
-    assert "repeated_call" not in [each.reason for each in message.rejected]
+    assert "duplicate_call" not in [each.reason for each in message.rejected]
     assert _calls(message) == CALL + CALL

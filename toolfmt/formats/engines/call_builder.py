@@ -444,7 +444,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         """Emit a call that was withheld, and has ended, or reject it because it repeats an earlier one."""
         if repeats(self.earlier, call):
             problem = "an earlier call is the same in another syntax"
-            self.mark_rejected("repeated_call", "a call that was not made before", self._begin, problem=problem)
+            self.mark_rejected("duplicate_call", "a call that was not made before", self._begin, problem=problem)
         else:
             self.withheld = False
             self.events.append(ToolCallStart(self.index, self._written, self._id))

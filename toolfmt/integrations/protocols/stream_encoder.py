@@ -231,7 +231,7 @@ class StreamEncoder(ABC):
 
     def _rejected(self, event: ToolCallRejected) -> Iterator[Payload]:
         started = event.index in self._numbers
-        if started or (self._rejected_calls == "error" and event.reason != "repeated_call"):
+        if started or (self._rejected_calls == "error" and event.reason != "duplicate_call"):
             self._wrong = self._wrong or event
         if started:
             yield from self._call_broke(self._numbers[event.index])
