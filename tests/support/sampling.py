@@ -22,7 +22,7 @@ from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.testing.corpus import Case
 
 TESTS = Path(__file__).parents[1]
-FEW, ONE_IN = 2, 16
+FEW, ONE_IN = 2, 24
 """A test with no more cases than `FEW` is taken whole; of the others these many, and one in so many of the rest."""
 FEW_OF_MODELS = 1
 """The same for the tests of these packages, whose cases inspect a model each or render its prompts."""

@@ -170,7 +170,12 @@ def read(file: Path) -> list[Case]:
     """Return the cases of a file. A missing file has none."""
     if not file.exists():
         return []
-    return list(_cases(file, file.read_bytes().decode("utf-8").split("\n")))
+    return list(_parsed(file, file.read_bytes().decode("utf-8")))
+
+
+@cache
+def _parsed(file: Path, text: str) -> tuple[Case, ...]:
+    return tuple(_cases(file, text.split("\n")))
 
 
 @cache

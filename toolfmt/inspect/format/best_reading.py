@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from toolfmt.errors import TemplateError
 from toolfmt.formats import ToolCallFormat, default_format, formats
 from toolfmt.inspect.format.read_back import (
     SINGLE_CALL,
     SPECIAL,
     TYPED_CALL,
     RoundTrip,
+    may_start,
+    render_calls,
     rendered_variant,
     trials,
     try_calls,
@@ -96,8 +99,13 @@ def _best_in_shape(
 
     Formats are tried in the order of the rank that they can reach, so that most need not be tried.
     """
+    region, _ = render_calls(renders, shape, SINGLE)
+    if isinstance(region, TemplateError):
+        return None
     candidates: list[tuple[tuple[_Rank, int], bool, ReadBack]] = []
     for position, format in enumerate(formats()):
+        if not may_start(format, region):
+            continue  # most formats: parsing the call would take most of the time of an inspection
         bears = any(format.name == other.name for other in signed)
         single = try_calls(renders, format, shape, SINGLE_CALL, SINGLE, bears)
         if single.exact:

@@ -248,6 +248,17 @@ def _framed(format: ToolCallFormat, region: Region) -> bool:
     return not write(format, [(TOOL, {})]).lstrip().startswith(marks)
 
 
+def may_start(format: ToolCallFormat, region: Region) -> bool:
+    """Return whether the region contains anything that a call of the format starts with.
+
+    If not, the format's parser finds no call in it, or rejects one in the syntax of another format.
+    """
+    if format.name_at_start != "never" or format.engine.named:
+        return True
+    text = opened(format, region.before) + region.text
+    return any(start in text for start in format.markers.calls)
+
+
 def opened(format: ToolCallFormat, before: str) -> str:
     """Return what the prompt has opened before the calls: a reasoning block from its start marker on, or a call."""
     for opener, closer in format.reasoning_read:
