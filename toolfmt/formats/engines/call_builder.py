@@ -133,7 +133,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def leave_out(self, begin: int) -> None:
         """Note that the text from `begin` to here, before the first call of the frame, means nothing. A copy does not
         parse it."""
-        self._left_out, self._inside = (begin, self._scan.position), None
+        self._left_out = begin, self._scan.position
 
     def commit(self) -> None:
         """From here on this is certainly a call: an error rejects it.

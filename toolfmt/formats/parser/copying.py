@@ -65,8 +65,7 @@ def _read_again(twin: Driver, committed: bool, head: str | None, text: str) -> l
     """Parse the undecided text again, and return its events, most of which have been emitted."""
     twin.continued, twin.text, twin.parts, twin.fed = [], None, [], False
     if twin.state in ("call", "example"):
-        start = (head and twin.calls.opener) or ""
-        start = start if start in twin.sought.calls else twin.call_start
+        start = (head and twin.calls.opener) or twin.call_start
         known = start in twin.sought.calls and ((head or "") + text).lstrip().startswith(start)
         known = known and (head is not None or twin.call_in_content)
         twin.state, twin.again = ("content", start) if known else ("between", "")

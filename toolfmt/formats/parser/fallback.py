@@ -72,7 +72,6 @@ class Fallback:
         if not fenced:
             yield from self._read(scan, calls, "")
             return
-        calls.opener = scan.kept_between(here, scan.position)
         try:
             while fenced:
                 calls.record_tolerance("markdown_fence")

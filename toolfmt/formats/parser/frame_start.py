@@ -35,7 +35,6 @@ def skip_to_call(
         return "frame"
     if (yield from _skip_text(engine, markers, scan, calls)):
         calls.forget_attempt()
-        calls.leave_out(begin)
         calls.record_tolerance("text_in_frame")
         return "text"
     scan.skip(error - begin)
