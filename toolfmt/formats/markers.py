@@ -133,7 +133,7 @@ def markers_of(
         reasoning_closers=frozenset(closers),
         trailing_markers=literals(*engine.trailing_markers, *TURN_ENDS),
         repeated_ends=repeated_ends,
-        meaningless=literals(*ignored_markers, *closers),
+        meaningless=literals(*ignored_markers, *closers, *TURN_ENDS),
         call_starts=literals(*inner.openers),
         call_evidence=literals(*call_markers, *openers, *BLANK_LINES),
         resume_at=literals(*frame_closers, *openers, *inner.openers, *inner.closers, *(messages or BLANK_LINES)),

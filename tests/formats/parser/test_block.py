@@ -55,6 +55,21 @@ def test_a_call_in_a_fence_that_ends_the_output_is_a_call(format: str, block: st
         assert [text[slice(*event.span)] for event in ended] == [whole], (size, ended)
 
 
+@pytest.mark.parametrize("start", ["```\n", "> ", "`", "    "])
+def test_a_call_in_a_block_of_a_cut_output_is_content(start: str) -> None:
+    """What would have followed it is not known."""
+    parser = Parser("json", tools=TOOLS)
+    text = f"For example:\n{start}" + write("json", CALL, tools=TOOLS).replace("\n", "")
+    events = merge(parser.feed(text) + parser.finish(cut=True))
+    assert events == [Content(text, 0)]
+
+
+def test_a_fence_line_with_words_is_emitted_at_once() -> None:
+    parser = Parser("json", tools=TOOLS)
+    events = [event for piece in "```I will water it" for event in parser.feed(piece)]
+    assert merge(events) == [Content("```I will water it", 0)]
+
+
 def test_the_next_line_is_not_in_the_block_of_the_line_before() -> None:
     text = '    indented\nNow:\n<tool_call>\n{"name": "water_plant", "arguments": {"plant": "fern"}}\n</tool_call> done'
     events = _events("json", text, len(text))

@@ -17,6 +17,8 @@ CALL = '{"name": "get_time", "arguments": {"zone": "CET"}}'
     "text",
     [
         "n\n```t",
+        "```I will do that.",
+        f"```I will. {CALL}\n```",
         "x\n[B",
         f"> {CALL}\n\nAs quoted.",
         f"See:\n\n```json\n{CALL}\n```\nThat was it.",

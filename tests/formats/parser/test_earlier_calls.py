@@ -64,6 +64,20 @@ def test_a_call_with_other_arguments_runs(other: str) -> None:
     assert not message.rejected
 
 
+@pytest.mark.parametrize(("first", "second"), [("1e400", "2e400"), ("0.1", "0.10000000000000000001"), ("1", "1.0")])
+def test_numbers_are_equal_only_if_their_texts_are(first: str, second: str) -> None:
+    own = OWN.replace('"litres": 2', f'"litres": {first}')
+    plant = "<arg_key>plant</arg_key><arg_value>fern</arg_value>"
+    litres = f"<arg_key>litres</arg_key><arg_value>{second}</arg_value>"
+    message = _message(f"{own}\n<tool_call>water_plant{plant}{litres}</tool_call>")
+    assert (len(message.tool_calls), message.rejected) == (2, [])
+
+
+def test_a_rejected_duplicate_is_no_earlier_call() -> None:
+    message = _message(f"{OWN}\nwater_plant(litres=2, plant='fern')\n{OWN}")
+    assert (len(message.tool_calls), len(message.rejected)) == (2, 1)
+
+
 def test_another_tool_with_the_same_arguments_runs() -> None:
     other = [*TOOLS, {**TOOLS[0], "name": "feed_plant"}]
     message = toolfmt.parse(f"{OWN}\nfeed_plant(litres=2, plant='fern')", "json", tools=other)

@@ -424,6 +424,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
             call = self._name, self._syntax, "".join(self._fragments if self.withheld else self._emitted)
             if self.withheld:
                 self._emit_or_reject(call)
+        if self._refusal is None:
             self.earlier = with_this(self.earlier, call)
         if self._refusal is not None:
             name = self._written if self.counts_length else self._name

@@ -170,7 +170,7 @@ class Blocks:
                     elif not (yield from view.literal(markers.meaningless)):
                         break
                 if not (yield from view.peek()):
-                    return None
+                    return length if view.cut else None  # what would follow is not known
                 here = view.position
                 start = yield from view.literal(starts)
                 if not start:

@@ -17,19 +17,20 @@ _IN_LINE = re.compile(r"[ \t]*")
 def skip_trailing_markers(format: ToolCallFormat, scan: Scan, begin: int) -> Reading[bool]:
     """Read trailing markers after a call, which are ignored. Return whether there are any; if not, read nothing."""
     markers = format.markers
-    found = ""
+    found, repeated = "", begin
     while True:
         more = yield from scan.literal(markers.trailing_markers)
         yield from scan.take_while(_IN_LINE)
         if not more:
             break
         found = more
+        repeated = scan.position if more in markers.repeated_ends else repeated
     here = scan.position
     if found and (found in markers.repeated_ends or (yield from scan.peek()) in ("", "\r", "\n", "<")):
         return True
     opens = found and (yield from scan.literal(literals(*format.openers)))
-    scan.rewind(here if opens else begin)
-    return bool(opens)
+    scan.rewind(here if opens else repeated)
+    return bool(opens) or repeated > begin
 
 
 def skip_end_markers(markers: Markers, scan: Scan, begin: int) -> Reading[bool]:

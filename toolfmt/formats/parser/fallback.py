@@ -32,7 +32,7 @@ _REPEATED = "repeated_opener"
 _COMPARED = 40
 """Number of characters after the name in which two syntaxes of the same start are compared."""
 _CODE = literals(CODE)
-_FENCE_LINE = re.compile(r"[\w+.-]*[ \t\r]*")
+_FENCE_INFO, _IN_LINE = re.compile(r"[\w+.-]*"), re.compile(r"[ \t\r]*")
 _BRACKETS = "<["
 """First characters of markers that ordinary text does not contain."""
 
@@ -95,7 +95,8 @@ class Fallback:
         none, return "" and read nothing."""
         here = scan.position
         if (yield from scan.literal(_CODE)):
-            yield from scan.take_while(_FENCE_LINE)
+            yield from scan.take_while(_FENCE_INFO)
+            yield from scan.take_while(_IN_LINE)
             if (yield from scan.peek()) == "\n":
                 yield from scan.skip_spaces()
                 if found := (yield from scan.literal(self._frames)):

@@ -44,8 +44,8 @@ def skip_to_call(
 def _skip_empty_frame(markers: Markers, scan: Scan, opener: str, line: str) -> Reading[bool]:
     """Read the rest of a frame without calls. Return whether it is one; if not, read nothing.
 
-    Nothing may follow on its line. A frame of XML tags must also begin its line or contain a line break: sentences
-    mention such frames.
+    Nothing may follow on its line, and it must begin the line or contain a line break, because sentences mention such
+    frames. Only a frame of control tokens that ends the output may follow a text.
     """
     closers = [closer for closer in markers.frame_closers if len(closer) >= MIN_CONTROL_TOKEN]
     begin = scan.position
@@ -53,10 +53,11 @@ def _skip_empty_frame(markers: Markers, scan: Scan, opener: str, line: str) -> R
         spaces = yield from scan.spaces()
         yield from scan.literal(_LIST)
         yield from scan.skip_spaces()
-        mentioned = line.strip() and "\n" not in spaces and _TAG.fullmatch(opener)
-        if not mentioned and (yield from scan.literal(literals(*closers))):
+        on_own_line = not line.strip() or "\n" in spaces
+        if (yield from scan.literal(literals(*closers))):
             yield from scan.take_while(_IN_LINE)
-            if (yield from scan.peek()) in ("", "\r", "\n"):
+            following = yield from scan.peek()
+            if following in ("", "\r", "\n") and (on_own_line or not (following or _TAG.fullmatch(opener))):
                 return True
     scan.rewind(begin)
     return False
@@ -64,7 +65,8 @@ def _skip_empty_frame(markers: Markers, scan: Scan, opener: str, line: str) -> R
 
 def _skip_text(engine: Engine, markers: Markers, scan: Scan, calls: CallBuilder) -> Reading[bool]:
     """Read a text before the first call of a frame, of a declared tool. Return whether there is one; if not, read
-    nothing. In XML tags, which sentences mention, the text must be on lines of its own.
+    nothing. In XML tags, which sentences mention, the text must be on lines of its own. A marker after a backtick is a
+    quotation.
     """
     inner, begin = markers.inner.openers, scan.position
     if not inner or not calls.declared:
@@ -77,7 +79,8 @@ def _skip_text(engine: Engine, markers: Markers, scan: Scan, calls: CallBuilder)
         ends = literals(*inner, *markers.frame_closers, *markers.framing, *BLANK_LINES)
         found = yield from scan.find_near(ends, _MOST_TEXT)
         end = scan.position - len(found)
-        if found in inner and not (tag and scan.kept_between(here, end).rstrip(" \t")[-1:] != "\n"):
+        quoted = "`" in scan.kept_between(here, end)
+        if found in inner and not quoted and not (tag and scan.kept_between(here, end).rstrip(" \t")[-1:] != "\n"):
             scan.rewind(end)
             with suppress(Malformed, Incomplete, LookaheadExceeded):
                 name = yield from first_name(lambda view, run: engine.read(view, run, opener), scan, calls)

@@ -37,8 +37,11 @@ def repeats(calls: tuple[EndedCall, ...], call: EndedCall) -> bool:
 
 
 def _value(arguments: str) -> str:
-    """Return a text that is equal for equal arguments. The order of keys has no meaning, and 1 is not true."""
+    """Return a text that is equal for equal arguments.
+
+    The order of keys has no meaning. Numbers are equal only if their texts are, and 1 is not true.
+    """
     try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
+        return json.dumps(json.loads(arguments, parse_float="\0{}".format), sort_keys=True)
     except (ValueError, RecursionError):  # a number or a nesting that Python does not convert
         return arguments
