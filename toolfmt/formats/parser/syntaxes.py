@@ -139,9 +139,9 @@ def syntaxes() -> Syntaxes:
     starts = tuple(dict.fromkeys(opener for engine in engines for opener in engine.openers))
     framed |= {start: [] for start in starts}
     for engine in engines:
-        kind = _kind(engine)
+        kind, openers = _kind(engine), sorted(engine.openers, key=len, reverse=True)
         for start in starts:
-            for opener in sorted(engine.openers, key=len, reverse=True):
+            for opener in openers:
                 if start.startswith(opener) or opener.startswith(start):
                     _add(framed[start], Syntax(kind, engine, opener, opener))
         for start in engine.start_only_openers:
