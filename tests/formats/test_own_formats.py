@@ -565,7 +565,7 @@ def test_the_page_shows_the_error_for_an_unknown_member(tmp_path: Path, monkeypa
 
 
 def test_the_limits_on_the_page_are_correct() -> None:
-    assert f"a file has {LONGEST_TEXT:,} characters" in PAGE
+    assert f"a file: {LONGEST_TEXT:,} characters and {_MOST_VALUES:,} values" in PAGE
     assert (LONGEST_TEXT, _MOST_VALUES, _LONGEST_MARKER, _DEEPEST) == (262_144, 4_000, 400, 8)
 
 
