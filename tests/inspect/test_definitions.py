@@ -245,7 +245,7 @@ def test_what_a_tool_may_leave_out_is_a_warning_of_its_own() -> None:
     ("each", "left_out", "fix"),
     [
         ("{{ f.parameters | tojson }}", "a tool without the key `parameters`",
-         'Give every tool `parameters`, `{"type": "object", "properties": {}}` if it has none; '),
+         'Give every tool `parameters`; use `{"type": "object", "properties": {}}` for a tool without any; '),
         ("{{ '' + (f.parameters.properties | first) }}{{ f | tojson }}", "a tool without properties",
          "Give every tool a parameter; "),
         ("{{ '' + f.description }}{{ f | tojson }}", "a tool without a description",

@@ -16,6 +16,7 @@ from toolfmt.formats.scanner.scanner import BLANK_LINES, Incomplete, Malformed, 
 
 _MOST_TEXT = 200
 """Maximum number of characters of a text before the first call of a frame."""
+_NOT_IN_TEXT = frozenset("`<[{")
 _LIST = literals("[]")
 _TAG = re.compile(r"<[\w:]+>")
 _IN_LINE = re.compile(r"[ \t]*")
@@ -30,6 +31,8 @@ def skip_to_call(
     neither, and nothing was read. `line` is the beginning of the line of the start marker.
     """
     error = scan.position
+    if scan.kept_between(begin, error).lstrip().startswith(calls.opener):
+        return ""  # the start marker is repeated: going back each time would cost much
     scan.rewind(begin)
     if (yield from _skip_empty_frame(markers, scan, calls.opener, line)):
         return "frame"
@@ -51,8 +54,9 @@ def _skip_empty_frame(markers: Markers, scan: Scan, opener: str, line: str) -> R
     begin = scan.position
     if closers:
         spaces = yield from scan.spaces()
-        yield from scan.literal(_LIST)
-        yield from scan.skip_spaces()
+        if (yield from scan.peek()) == "[":
+            yield from scan.literal(_LIST)
+            yield from scan.skip_spaces()
         on_own_line = not line.strip() or "\n" in spaces
         if (yield from scan.literal(literals(*closers))):
             yield from scan.take_while(_IN_LINE)
@@ -65,8 +69,10 @@ def _skip_empty_frame(markers: Markers, scan: Scan, opener: str, line: str) -> R
 
 def _skip_text(engine: Engine, markers: Markers, scan: Scan, calls: CallBuilder) -> Reading[bool]:
     """Read a text before the first call of a frame, of a declared tool. Return whether there is one; if not, read
-    nothing. In XML tags, which sentences mention, the text must be on lines of its own. A marker after a backtick is a
-    quotation.
+    nothing.
+
+    In XML tags, which sentences mention, the text must be on lines of its own. It has no backtick, after which a marker
+    is quoted, and no bracket, which may belong to a damaged call.
     """
     inner, begin = markers.inner.openers, scan.position
     if not inner or not calls.declared:
@@ -79,8 +85,8 @@ def _skip_text(engine: Engine, markers: Markers, scan: Scan, calls: CallBuilder)
         ends = literals(*inner, *markers.frame_closers, *markers.framing, *BLANK_LINES)
         found = yield from scan.find_near(ends, _MOST_TEXT)
         end = scan.position - len(found)
-        quoted = "`" in scan.kept_between(here, end)
-        if found in inner and not quoted and not (tag and scan.kept_between(here, end).rstrip(" \t")[-1:] != "\n"):
+        is_text = not _NOT_IN_TEXT.intersection(scan.kept_between(here, end))
+        if found in inner and is_text and not (tag and scan.kept_between(here, end).rstrip(" \t")[-1:] != "\n"):
             scan.rewind(end)
             with suppress(Malformed, Incomplete, LookaheadExceeded):
                 name = yield from first_name(lambda view, run: engine.read(view, run, opener), scan, calls)
