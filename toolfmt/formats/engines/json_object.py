@@ -258,13 +258,10 @@ class JsonObject(Frame):
         """
         if not calls.declared or len(self.closer) < MIN_CONTROL_TOKEN or self._surroundings.lead:
             return 0
-        begin = scan.position
-        yield from scan.skip_spaces()
-        if not (yield from scan.peek()).isalpha():
+        spaces = yield from scan.spaces()
+        if not (yield from scan.peek()).isalpha() or (spaces and "\n" not in spaces):
             return 0
         here = scan.position
-        if here > begin and "\n" not in scan.kept_between(begin, here):
-            return 0
         stops = literals(*_OBJECTS_ON_LINE, *_NOT_IN_TEXT, *self._all_closers, *self.openers)
         found = yield from scan.find_near(stops, _MOST_TEXT)
         begin = scan.position - len(found) + 1

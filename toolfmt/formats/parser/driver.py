@@ -227,7 +227,7 @@ class Driver:
                 return True
             if opener in look.calls:
                 self.shows_start = True
-            elif opener in marks.repeated_ends and not (self.shows_start or blocks.fence):
+            elif not example and opener in marks.repeated_ends and not (self.shows_start or blocks.fence):
                 mentioned = blocks.recent.rstrip().endswith(tuple(marks.repeated_ends))
                 if not mentioned and (yield from skip_end_markers(marks, self.scan, here - len(before))):
                     return False

@@ -146,7 +146,7 @@ class Scan:
         self.scanned = 0
         """Number of characters examined so far, repetitions included. A test limits it to a multiple of the input."""
         self.kept: list[str] = []
-        self._mark: int | None = None
+        self._mark: int | None = offset if closed else None  # a whole text is kept
 
     # --- for the driver
 
