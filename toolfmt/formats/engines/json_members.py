@@ -260,12 +260,16 @@ def skip_surplus(scan: Scan, calls: CallBuilder, notation: Notation = JSON) -> R
     """Consume text after the object of a call that is still part of it: further members, and extra closing braces.
 
     A further member shows that the object was closed too early. The arguments emitted so far are not complete, so the
-    call is rejected, up to its real end. An extra closing brace is a tolerance.
+    call is rejected, up to its real end. If the output ends in such a member, the call is incomplete. An extra closing
+    brace is a tolerance.
     """
     if (yield from scan.begins(_FURTHER_MEMBER)) is not None:
         calls.mark_rejected("malformed_syntax", "the end of the call")
         while (yield from next_key(scan, calls, False, notation)) is not None:
             yield from read_value(scan, Buffered(scan), notation)
+    elif scan.closed and (begun := _FURTHER_MEMBER.match(scan.text, scan.at)):
+        if '"' in begun[0] or (scan.cut and "," in begun[0]):
+            raise Incomplete(expected="the end of the call")
     while (yield from follows(scan, "}")):
         calls.record_tolerance("residue")
 
