@@ -20,7 +20,8 @@ from guarantees import check_arguments, check_copy, check_shape, check_tiling, c
 import toolfmt
 from toolfmt._util.text_lists import listed
 from toolfmt.formats import FORMATS, get, write
-from toolfmt.messages.events import Event
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
+from toolfmt.messages.events import Content, Event
 from toolfmt.messages.message import Message
 from toolfmt.testing.corpus import (
     CORPUS,
@@ -216,3 +217,17 @@ def only_what(call: ExpectedCall, expected: ExpectedCall) -> ExpectedCall:
 def in_order(text: str) -> str:
     """JSON text with sorted keys: some families' templates sort them."""
     return json.dumps(json.loads(text), sort_keys=True)
+
+
+def test_a_complete_call_in_the_prompt_does_not_reach_into_the_output() -> None:
+    """Guarantees that offsets before the output, which are negative, are read like all others."""
+    read = 0
+    for case in CASES:
+        if case.topic in ("single", "several") and case.clean and not case.prefix:
+            known = get(case.format)
+            begun = answer_prefix(case.text, known.markers.output_starts, known.headers, known.reasoning_read)
+            if begun == case.text and case.calls:
+                came = events_of(case.format, [" ok"], tools=case.tools, prefix=case.text)
+                assert [event for event in came if not isinstance(event, Content)] == [], case.id
+                read += 1
+    assert read > 200

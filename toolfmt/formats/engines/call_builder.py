@@ -413,6 +413,8 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         self.flush()
         self._open = False
         continued, self._continued = self._continued, False
+        if continued and any(isinstance(e, ToolCallStart) and e.index == self.index for e in self.events):
+            continued = False  # nothing of it was emitted
         if not continued and (position < 0 or (position == 0 and self._refusal is None)):
             # It ended within the prefix, although that became clear only now.
             of_this = (ToolCallStart, ToolCallArguments)

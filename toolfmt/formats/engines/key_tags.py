@@ -77,6 +77,19 @@ def read_key(
     return key, None, "", key
 
 
+def check_end_of_tag(scan: Scan, calls: CallBuilder, tags: Tags, key: str) -> Reading[None]:
+    """Raise `Malformed` if the end of the tag of a key is misplaced: the rest of the key, or an attribute, follows."""
+    attribute = tags.attribute
+    misplaced = bool(attribute) and bool((yield from scan.literal(literals(attribute, attribute.lstrip()))))
+    if not misplaced and calls.declares(key) is False:
+        here = scan.position
+        rest = yield from scan.take_while(_KEY, LONGEST_WORD)
+        misplaced = calls.declares(key + rest) is True and bool((yield from scan.literal(literals(tags.key_closer))))
+        scan.rewind(here)
+    if misplaced:
+        raise Malformed(expected=f"{shown(tags.key_closer)} at the end of the tag")
+
+
 def _is_open(header: str, tags: Tags) -> bool:
     """Whether a quote in a tag is not closed where the tag seems to end."""
     quote = tags.header.quote
@@ -89,7 +102,7 @@ def _whole_header(scan: Scan, calls: CallBuilder, tags: Tags, name: str, header:
     """Read on to the end of a tag in which a quoted key or attribute contains the marker that ends tags.
 
     Return the whole text of the tag; `header`, and read nothing, if it has only lost a quote. Raise `Malformed` if
-    neither or both readings have a declared key.
+    neither or both readings have a declared key, or if the quote follows the tag.
     """
     here, whole = scan.position, header
     if not tags.header.quote and calls.declares(header.strip(), name):
@@ -106,7 +119,7 @@ def _whole_header(scan: Scan, calls: CallBuilder, tags: Tags, name: str, header:
         calls.record_tolerance("damaged_attribute")
         return whole
     scan.rewind(here)
-    if found or not tags.header.quote:
+    if found or not tags.header.quote or (yield from scan.peek()) == tags.header.quote:
         raise Malformed(expected=f"{shown(tags.header.quote or header.strip()[0])} after the key {named(short)}")
     return header
 
@@ -135,7 +148,7 @@ def _repaired_key(scan: Scan, calls: CallBuilder, tags: Tags, name: str) -> Read
     opened = yield from _value_starts(scan, tags)
     if not closers and not (tags.value_opener and opened):
         return ""
-    if not (opened and closers) and not (yield from _value_ends(scan, tags)):
+    if not (opened and closers) and not (yield from _value_ends(scan, tags, opened=opened)):
         return ""
     for found, tolerance in (
         (doubled, "repeated_opener"),
@@ -159,17 +172,24 @@ def _value_starts(scan: Scan, tags: Tags) -> Reading[bool]:
     return True
 
 
-def _value_ends(scan: Scan, tags: Tags) -> Reading[bool]:
+def _value_ends(scan: Scan, tags: Tags, *, opened: bool) -> Reading[bool]:
     """Whether a value certainly starts here: text up to its end marker, with no other marker in it, and then the next
-    argument or the end of the call. Nothing is read."""
+    argument or the end of the call. Unless its start marker was read (`opened`), it must not begin with what may be a
+    part of it. Nothing is read."""
     here = scan.position
     marks = (tags.value_opener, tags.key_opener, tags.key_closer, tags.name_opener, *tags.ends, *tags.openers)
     wanted = literals(tags.value_closer, *filter(None, marks))
     found = yield from scan.find_near(wanted, _MOST_HELD)
-    empty = scan.position - len(found) == here
-    ends = found == tags.value_closer and not empty and bool((yield from follows(scan, *tags.following)))
+    value = scan.read_between(here, scan.position - len(found))
+    ends = found == tags.value_closer and bool(value) and bool((yield from follows(scan, *tags.following)))
     scan.rewind(here)
-    return ends
+    return ends and (opened or not _begins_damaged(value, tags.value_opener))
+
+
+def _begins_damaged(value: str, marker: str) -> bool:
+    """Whether a value begins with what may be a damaged marker."""
+    begin = value.lstrip()[: len(marker) + 1]
+    return any(sign in begin for sign in (marker[:1], marker[-1:], marker[1:-1]) if sign)
 
 
 def whole_tags(tags: Tags) -> bool:
@@ -192,7 +212,7 @@ def lost_key_opener(scan: Scan, calls: CallBuilder, tags: Tags, name: str) -> Re
     begin = scan.position
     key = yield from scan.word(_KEY)
     found = yield from follows(scan, tags.key_closer)
-    if not found or not ((yield from _value_starts(scan, tags)) or (yield from _value_ends(scan, tags))):
+    if not found or not ((yield from _value_starts(scan, tags)) or (yield from _value_ends(scan, tags, opened=False))):
         scan.rewind(here)
         return ""
     if not key and not doubled and calls.is_known(name) is False:

@@ -71,12 +71,12 @@ class _Leaf(Value):
         self.may_be_string = types is None or self.string
         self.quoted: list[str] = []
         """The tags that are open in the text."""
-        self.own_end = -1
+        self.own_end: int | None = None
         """The offset of the end tag, if a lookahead has found it. The tags before it belong to the text."""
 
     def _met(self, stop: str) -> Reading[tuple[str, str]]:
         scan, begin, here = self.scan, self.scan.position - len(stop), self.scan.position
-        if begin < self.own_end:
+        if self.own_end is not None and begin < self.own_end:
             return "", stop
         opening = yield from scan.literal(literals("</", "<"))
         if not opening:
@@ -120,8 +120,8 @@ class _Leaf(Value):
         self.own_end = yield from own_end(
             self.scan, own, another, self.quoted.count(self.tag), (sign,), self.tags.of_calls
         )
-        self.scan.rewind(here if self.own_end >= 0 else after)
-        return self.own_end >= 0
+        self.scan.rewind(after if self.own_end is None else here)
+        return self.own_end is not None
 
     def _ends_the_text(self, opening: str, tag: str) -> Reading[bool]:
         """Whether a tag shows that the text has lost its end tag. Otherwise the tag is quoted."""
@@ -150,7 +150,7 @@ class _Leaf(Value):
 
     def _forget(self) -> None:
         super()._forget()
-        self.quoted, self.own_end = [], -1
+        self.quoted, self.own_end = [], None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,7 +301,7 @@ class NestedTags(Frame):
                 raise
             here = scan.position
             tag, _ = yield from scan.within(literals(">"))
-            if not _TAG.fullmatch(tag):
+            if not tag or not _TAG.fullmatch(tag):
                 raise Malformed(expected="the name of a tag", at=here)
             if token == ends and tag == closed != top.tag:
                 calls.record_tolerance("repeated_closer")

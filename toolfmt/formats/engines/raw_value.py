@@ -180,7 +180,7 @@ class RawValue(Value):
     """Number of frames that are open in it."""
     ended = False
     """Whether the value contains the end marker of a call that does not end a call."""
-    own_end = -1
+    own_end: int | None = None
     """The offset of the value's end marker, if a lookahead has found it. The tags before it belong to the value."""
 
     def __init__(self, scan: Scan, calls: CallBuilder, tags: Tags, closers: tuple[str, ...], given: Given) -> None:
@@ -231,7 +231,7 @@ class RawValue(Value):
         begin = self.scan.position - len(stop)
         mark = stop.lstrip("\r\n")
         tags = self.tags
-        if begin < self.own_end:
+        if self.own_end is not None and begin < self.own_end:
             return "", stop
         if begin == self.own_end:
             self._record_closer(stop)
@@ -532,7 +532,7 @@ class RawValue(Value):
         self.own_end = yield from own_end(
             self.scan, self.closers, openers, opened, tags.well_formed_following, tags.of_calls
         )
-        return self.own_end >= 0
+        return self.own_end is not None
 
     def _end_of_damaged_tag(self, mark: str, begin: int) -> Reading[None]:
         """Decide about the end of a tag of a key whose beginning is damaged."""
@@ -563,7 +563,7 @@ class RawValue(Value):
 
     def _forget(self) -> None:
         super()._forget()
-        self.unclear, self.ended, self.own_end = False, False, -1
+        self.unclear, self.ended, self.own_end = False, False, None
         self.keys, self.quoted, self.frames, self.lone, self.tolerance = [], [], 0, None, ""
 
     def _wrong(self, begin: int, expected: str = "") -> NoReturn:
@@ -579,9 +579,9 @@ class RawValue(Value):
         closer = self.tags.value_closer
         if self.doubt is not None or self.lone is not None or begin == self.begin:
             self._wrong(begin)
-        tail = self._last(begin, len(closer))
-        lasts = {end[-1] for end in (closer, *self.tags.ends)}
-        if tail[-1] in lasts or any(tail.endswith(closer[:size]) for size in range(1, len(closer))):
+        tail = self._last(begin, len(closer) + 1)
+        damaged = {closer[0], *(end[-1] for end in (closer, *self.tags.ends))}
+        if tail[-1] in damaged or closer[:2] in tail:  # a part of the end marker, or a damaged one
             self._wrong(begin)
         self._record_damage("missing_value_closer")
 

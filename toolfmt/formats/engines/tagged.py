@@ -18,6 +18,7 @@ from toolfmt.formats.engines.engine import Call, Inner, TypesOf
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments_after_start
 from toolfmt.formats.engines.key_tags import (
+    check_end_of_tag,
     element_opener,
     element_starts,
     lost_key_opener,
@@ -307,7 +308,7 @@ class Tagged(Frame):
             key, stated, fault, text = yield from read_key(
                 scan, calls, self.tags, self.type_tag, name, given, begin=here, none=none
             )
-            if not key or (fault == DAMAGED and calls.declares(key, name) is not True):
+            if not key or (fault == DAMAGED and (calls.declares(key, name) is not True or text.endswith("="))):
                 raise Malformed(expected="a key", at=here)
             doubled = bool(self._repeated) and bool((yield from scan.literal(literals(self._repeated))))
             if first and not known:
@@ -316,6 +317,7 @@ class Tagged(Frame):
                 calls.start(name)
                 calls.arguments("{")
             key = _recorded_key(calls, key, doubled, fault)
+            yield from check_end_of_tag(scan, calls, self.tags, key)
             given.damaged = given.damaged or doubled or fault == DAMAGED
             repeated = calls.member(key, given.keys, here)
             token = (yield from self._value_in_tag(scan, calls, key, text)) if fault else ""

@@ -116,6 +116,12 @@ class Tags:
         ends = {self.header.write("", value, 0) + self.key_closer for value in _OF_EACH_TYPE}
         return re.compile("|".join(map(re.escape, sorted(ends))))  # none starts with another one
 
+    @cached_property
+    def attribute(self) -> str:
+        """The beginning of the attribute after a key in its tag; empty if there is none."""
+        name, equals, _ = self.header.write("", "", 0).partition("=")
+        return name.removeprefix(self.header.quote) + equals if equals else ""
+
     def written_keys(self, declared: Iterable[str]) -> dict[int, dict[str, str]]:
         """Return the declared keys by their text in a tag, grouped by its length, the longest first."""
         rest = len(self.header.write("", "", 0))
@@ -136,7 +142,11 @@ class Tags:
         return literals(*dict.fromkeys((*(opener[:at] + opener[at + 1 :] for at in range(len(opener))), *parts)))
 
     def has_loose_tags(self, text: str) -> bool:
-        """Whether a text has the end marker of a key, or the start marker of a value, without the other of its pair."""
+        """Whether a text after an end marker begins with a part of the start marker of a key, or has the end marker of
+        a key, or the start marker of a value, without the other of its pair."""
+        begin = text.lstrip()
+        if begin.startswith(self.key_opener[:_MARKER]) and not begin.startswith(self.key_opener):
+            return True
         if self.header.quote:
             return False
         for opener, closer in ((self.key_opener, self.key_closer), (self.value_opener, self.value_closer)):
@@ -216,8 +226,8 @@ def own_end(
     opened: int,
     following: tuple[str, ...],
     of: CallMarks,
-) -> Reading[int]:
-    """Return the offset of the end marker of a value that continues here; -1 if there is none near. Nothing is read.
+) -> Reading[int | None]:
+    """Return the offset of the end marker of a value that continues here; None if there is none near. Nothing is read.
 
     It is the first one that does not belong to a tag in the value, and one of `following` must follow it. No value
     contains the end of its call and the start of the next one.
@@ -230,7 +240,8 @@ def own_end(
         following: What may follow the value.
         of: The markers of calls.
     """
-    here, end, calls = scan.position, -1, 0
+    here, calls = scan.position, 0
+    end: int | None = None
     wanted = literals(*closers, *openers, *of.starts, *of.ends)
     while True:
         found = yield from scan.find_near(wanted, here + MAX_LOOKAHEAD - scan.position)
@@ -246,7 +257,7 @@ def own_end(
             opened -= 1
         else:
             at = scan.position - len(found)
-            end = at if found and (yield from follows(scan, *following)) else -1
+            end = at if found and (yield from follows(scan, *following)) else None
             break
     scan.rewind(here)
     return end

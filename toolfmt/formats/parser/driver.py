@@ -47,7 +47,7 @@ class Driver:
     """Whether whitespace here is next to a call or a marker, and not content."""
     after_call = False
     """Whether a call ended here, after which trailing markers are ignored."""
-    error_at = -1
+    error_at: int | None = None
     """Where the last malformed call ended, if it ended at its error instead of at an end marker."""
     within: int | None = None
     """In a copy made after the first call of a frame: where the open call begins, after the head of the frame."""
