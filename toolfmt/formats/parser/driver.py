@@ -290,6 +290,7 @@ class Driver:
         except Malformed as wrong:
             stopped = scan.position if wrong.at is None else wrong.at
             attempted = False
+            first = first and calls.begins <= begin  # a call in another syntax may have been rejected before this one
             if not calls.committed:
                 if first:
                     skipped = yield from skip_to_call(self.engine, self.markers, scan, calls, begin, self.blocks.line)
