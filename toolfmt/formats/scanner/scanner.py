@@ -313,20 +313,21 @@ class Scan:
     def word(self, pattern: re.Pattern[str], most: int = LONGEST_WORD) -> Reading[str]:
         """Read a name or a key like `take_while`. Raises `Malformed` if it is longer than `most`."""
         parts: list[str] = []
+        room = most
         while True:
             text, at = self.text, self.at
-            found = pattern.match(text, at, at + most + 1)
+            found = pattern.match(text, at, at + room + 1)
             assert found is not None
             end = found.end()
-            if end - at > most:
-                self.at = at + most
+            if end - at > room:
+                self.at = at + room
                 raise Malformed(expected=f"a word of at most {most} characters")
             self.at = end
             if end < len(text) or self.closed:
                 return "".join((*parts, found.group())) if parts else found.group()
             if end > at:
                 parts.append(found.group())
-                most -= end - at
+                room -= end - at
             yield None
 
     def spaces(self) -> Reading[str]:
