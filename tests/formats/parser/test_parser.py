@@ -808,6 +808,17 @@ def test_a_call_whose_next_marker_was_cut_is_incomplete(end: str) -> None:
     assert (rejected.reason, rejected.raw) == ("incomplete_output", TAGGED + end)
 
 
+@pytest.mark.parametrize("end", ["", ",", ", ", ', "arg'])
+def test_a_json_call_that_may_have_more_members_is_incomplete_in_a_cut_output(end: str) -> None:
+    text = 'functools[{"name": "get_weather"}' + end
+    whole, cut = Parser("phi4", tools=TOOLS), Parser("phi4", tools=TOOLS)
+    ended = merge(whole.feed(text) + whole.finish())
+    assert any(isinstance(event, ToolCallEnd) for event in ended) == (not end.strip(", "))
+    rejected = (cut.feed(text) + cut.finish(cut=True))[-1]
+    assert isinstance(rejected, ToolCallRejected)
+    assert (rejected.reason, rejected.raw) == ("incomplete_output", text)
+
+
 def test_a_malformed_call_with_its_end_is_malformed_in_a_cut_output_too() -> None:
     text = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value></tool_call>"
     parser = Parser("glm4", tools=TOOLS)

@@ -80,6 +80,12 @@ def test_a_stretch_is_read_again_wherever_it_begins(pieces: list[str], data: st.
     assert scan.read_between(0, begin) == whole[:begin]
 
 
+def test_a_whole_text_is_kept() -> None:
+    scan = Scan("abc", closed=True)
+    scan.at = 3
+    assert scan.kept_between(1, 3) == "bc"
+
+
 def test_what_is_no_longer_needed_is_forgotten() -> None:
     scan = Scan()
     scan.keep(0)

@@ -47,8 +47,8 @@ class Driver:
     """Whether whitespace here is next to a call or a marker, and not content."""
     after_call = False
     """Whether a call ended here, after which trailing markers are ignored."""
-    error_at: int | None = None
-    """Where the last malformed call ended, if it ended at its error instead of at an end marker."""
+    rejected_to: int | None = None
+    """Where the last malformed call ended. The same line may have more of it."""
     within: int | None = None
     """In a copy made after the first call of a frame: where the open call begins, after the head of the frame."""
     closing = ""
@@ -123,8 +123,8 @@ class Driver:
         scan, marks, here = self.scan, self.markers, self.scan.position
         opener = yield from scan.literal(self.sought.at_start)
         may_call = opener in self.sought.calls or (not opener and self.name_at_start)
-        if begin == self.error_at and opener not in marks.framing and "\n" not in spaces:
-            may_call = False  # it may be a part of the malformed call
+        if begin == self.rejected_to and opener not in marks.framing and "\n" not in spaces:
+            may_call = False
         example: str | None = ""
         if may_call and opener not in marks.reasoning:
             self.calls.name_at_start = self.name_at_start
@@ -149,7 +149,7 @@ class Driver:
         else:
             self._emit(Content, spaces, begin)
             self._emit(Content, opener + (example or ""), here)
-            self.shows_start = self.shows_start or bool(opener and may_call)
+            self.shows_start = self.shows_start or opener in self.sought.calls
             if opener in FENCES and not example:
                 self.blocks.fence, self.blocks.fence_line = opener, True
             self.blocks.of_marker = ""
@@ -304,10 +304,8 @@ class Driver:
                     return "nothing"
             if scan.cut and (wrong.undecided or self.recovery.may_continue(stopped)):
                 return self._unfinished(wrong.expected)
-            error = scan.position
             another = bool(opener) and not wrong.resumed and (yield from self.recovery.resume(attempted))
-            if scan.position == error:
-                self.error_at = error
+            self.rejected_to = scan.position
             if scan.position > calls.begins:
                 calls.reject(wrong.reason, wrong.expected, stopped)
                 return "another" if another else "calls"
