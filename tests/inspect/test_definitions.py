@@ -117,7 +117,7 @@ NO_QUESTIONS = "tools"
         (NAMES_ONLY, "Describe the tools in a system message; `toolfmt render` does this.", "render", "prompt"),
         (
             NAMES_ONLY.replace("tools or []", NO_QUESTIONS),
-            "Put it into a message: the template renders no descriptions and rejects questions without tools.",
+            "State them in a message: the template renders no descriptions and rejects questions without tools.",
             "request",
             "",
         ),

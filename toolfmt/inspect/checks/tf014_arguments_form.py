@@ -124,7 +124,7 @@ def _does_it(instead: str) -> str:
     servers = (
         ", and so do vLLM's and SGLang's chat endpoints"
         if instead == "objects"
-        else "; vLLM's and SGLang's chat endpoints always pass objects"
+        else ", but vLLM's and SGLang's chat endpoints always pass objects"
     )
     return f"`toolfmt render` does this{servers}"
 

@@ -40,9 +40,10 @@ OUTCOMES = {
 def check(facts: Facts) -> Iterator[Diagnostic]:
     unnamed = facts.detail("results_unnamed")
     if facts.renders_calls and unnamed.outcome in ("threw", "dropped", "name-lost"):
-        problem = "is rejected: " if unnamed.outcome == "threw" else "is rendered incorrectly: "
+        problem = "is rejected: " if unnamed.outcome == "threw" else "is not rendered correctly: "
         yield Diagnostic(
-            f"A result without the tool's name, as OpenAI clients send it, {problem}{unnamed.evidence}.",
+            f"A result without the tool's name, as OpenAI clients send it, {problem}"
+            f"{unnamed.evidence.removeprefix('without name, ')}.",
             "Add the tool's name to every result; `toolfmt render` does this.",
             unnamed.line,
             outcome="nameless-result-lost",
