@@ -115,7 +115,7 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):
         assert sentence in text
-    assert "prompt        ends with <think>\\n by default; the output continues from" in text
+    assert 'prompt        ends with "<think>\\n" by default; the output continues' in text
 
 
 @cache
