@@ -7,10 +7,10 @@ What it checks: results without the tool's name, several results in one turn, an
   rendered under the name of one tool.
 - `orphaned-result-lost`: a result is rejected or dropped if its call is not in the conversation, for example after a
   program has removed old turns.
-- `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped. Or the
+- `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped, or the
   results of two tools are rendered under the name of one tool.
 
-Why it matters: OpenAI's clients send a result with the id of its call and nothing else. This template also needs the
+Why it matters: OpenAI's clients send a result with the id of its call and nothing else. Such a template also needs the
 tool's `name`, or it drops or reorders the results of a turn with several calls.
 
 Affected runtimes: every runtime that renders this template.
