@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 _LABEL = len("  definitions")
 _NEXT = "  next"
 _NARROWEST_ADVICE = 30
-_COMMAND = re.compile(r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)")
+_COMMAND = re.compile(
+    r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)"
+    r"|apply_chat_template\(messages, tools=tools\)"
+)
 _LONGEST = 240
 """Maximum number of characters of a sentence on a terminal. Pipes and `full` get all of them."""
 _WORDS = {"no": "dropped", "error": "rejected"}

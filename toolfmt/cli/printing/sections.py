@@ -17,7 +17,7 @@ from toolfmt.cli.printing.layout import ANSWER_STYLES
 from toolfmt.cli.printing.phrases import phrased
 from toolfmt.cli.printing.settings import leaving_out
 from toolfmt.inspect.report.growing_prompts import PrefixCondition, Turn
-from toolfmt.inspect.report.report import Answer, Report, Tokens, Variable
+from toolfmt.inspect.report.report import Answer, Report, RuntimeSupport, Tokens, Variable
 
 _MOST, _MOST_IDLE = 3, 8
 """Maximum number of variables in the summary, and of named variables without effect; the others are counted."""
@@ -134,10 +134,18 @@ def everything(report: Report) -> list[RenderableType]:
         ("response text that the prompt already contains", _facts(_starts(report))),
         ("tokens", _facts(_costs(sections.tokens))),
         ("other engines", _facts(_differences(report))),
-        ("runtimes", _facts({one.runtime: one.why for one in sections.runtime_support})),
+        ("runtimes", _facts({one.runtime: _why(one) for one in sections.runtime_support})),
     ]
     chapters = [Group(Text(heading, "bold"), table) for heading, table in tables if table.row_count]
     return [Text(_SCOPE, "dim"), *chapters] if sections.details else [*chapters]
+
+
+def _why(support: RuntimeSupport) -> str:
+    """Return the reasons, the second with the runtime's name: "it" would refer to the template in the first."""
+    of_parser = support.why_parser
+    if support.why_template and of_parser.startswith("it "):
+        of_parser = f"{support.runtime} {of_parser.removeprefix('it ')}"
+    return "; ".join(filter(None, (support.why_template, of_parser)))
 
 
 def _answers(answers: Mapping[str, Answer]) -> Table:
