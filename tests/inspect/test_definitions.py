@@ -106,11 +106,11 @@ NO_QUESTIONS = "tools"
 @pytest.mark.parametrize(
     ("template", "fix", "fixed_by", "strategy"),
     [
-        (SIGNATURE, "Put it into the tool's description; `toolfmt render` does this.", "render", "template"),
+        (SIGNATURE, "State them in the tool's description; `toolfmt render` does this.", "render", "template"),
         # Command R+, tool_use
         (
             SIGNATURE.replace("tools or []", NO_QUESTIONS),
-            "Put it into the tool's description; `toolfmt render` does this.",
+            "State them in the tool's description; `toolfmt render` does this.",
             "render",
             "template",
         ),
