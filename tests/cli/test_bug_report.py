@@ -198,14 +198,14 @@ def test_an_output_is_masked_and_has_its_events(tmp_path: Path) -> None:
     events = [json.loads(line) for line in shown["Events"].splitlines()]
     assert events[-1]["type"] == "tool_call_rejected"
     assert [call.reason for call in message.rejected] == [events[-1]["reason"]]
-    assert "The output itself is parsed in the same way" in done.stdout
+    assert "The original output gives the same events" in done.stdout
 
 
 def test_an_output_that_masking_changes_has_its_events_in_lengths() -> None:
     text = '<tool_call>{"name": "quorvex_lookup", "arguments": {"count": 007}}</tool_call>'  # 111 is a number
     page = bug_report(None, WrongOutput(text, get("json"), [TOOL]))
-    assert "The output itself is parsed differently" in page
-    assert '"reason": "' in blocks(page)["Events of the output itself"]
+    assert "The original output gives other events than the masked one above" in page
+    assert '"reason": "' in blocks(page)["Events of the original output"]
     assert "quorvex" not in page.lower()
 
 
@@ -224,7 +224,9 @@ def test_chunks_that_change_the_events_are_reported(monkeypatch: pytest.MonkeyPa
     format, feed = get("json"), Parser.feed
     assert "One character at a time" not in bug_report(None, WrongOutput("Hello", format))
     monkeypatch.setattr(Parser, "feed", lambda self, text: feed(self, text) if len(text) > 1 else [])
-    assert "One character at a time, it is parsed differently." in bug_report(None, WrongOutput("Hello", format))
+    assert "Fed one character at a time, the original output gives other events." in bug_report(
+        None, WrongOutput("Hello", format)
+    )
 
 
 def test_names_that_are_the_same_once_masked_are_no_warning(recwarn: pytest.WarningsRecorder) -> None:

@@ -115,7 +115,7 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):
         assert sentence in text
-    assert "prompt        ends with <think>\\n by default; the output continues from" in text
+    assert 'prompt        ends with "<think>\\n" by default; the output continues' in text
 
 
 @cache
@@ -239,7 +239,7 @@ def test_a_template_alone_is_given_the_tokens_of_its_model(tmp_path: Path) -> No
         ("effort=" + "[" * 100_000, "is not JSON (nested too deeply); "),
         ("effort", "--var 'effort' is not NAME=JSON; write for example enable_thinking=true"),
         ("=1", "--var '=1' is not NAME=JSON; write for example enable_thinking=true"),
-        ("messages=[]", '--var "messages" is not a template variable; --messages gives the messages'),
+        ("messages=[]", '--var "messages" cannot be set as a variable; use --messages'),
         ("add_generation_prompt=1", '--var "add_generation_prompt" must be true or false, not a number'),
         ("efort=1", "the template reads no variable 'efort'; leave it out, or give one that it reads: effort, thinks"),
     ],
@@ -308,7 +308,7 @@ def test_render_takes_a_request_as_clients_send_it(
         ({"messages": USER, "add_generation_prompt": 1}, '"add_generation_prompt" must be true or false, not a number'),
         (
             {"messages": USER, "chat_template_kwargs": {"tools": []}},
-            '"tools" is not a template variable; --tools gives the tools',
+            '"tools" cannot be set as a variable; use --tools',
         ),
     ],
 )
@@ -587,7 +587,7 @@ def test_formats_detects_the_formats_that_read_an_output() -> None:
     assert first == {"format": "json", "calls": ["get_weather"], "tolerated": [], "rejected": 0}
     found = run("formats", "--detect", "-", input="It will rain.")
     assert (found.exit_code, found.stdout) == (1, "")
-    assert found.stderr == "toolfmt: standard input: no known format reads a call in this output\n"
+    assert found.stderr == "toolfmt: standard input: no known format finds a call in this output\n"
     assert run("formats", "glm4", "--detect", "-", input=CALL).exit_code == 2
 
 

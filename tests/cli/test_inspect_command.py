@@ -60,8 +60,8 @@ def test_several_places_are_a_line_each_and_a_summary() -> None:
         [],
     ]
     assert summary == "4 models: 2 native, 1 adapted, 0 prompt-only, 1 broken. E/W/N: errors, warnings, notes."
-    assert typed == "What to do about one: toolfmt inspect bad"
-    assert run("clean", "fair", "noted").stdout.endswith("What to do about one: toolfmt inspect fair\n")
+    assert typed == "Details and fixes of one model: toolfmt inspect bad"
+    assert run("clean", "fair", "noted").stdout.endswith("Details and fixes of one model: toolfmt inspect fair\n")
     assert "What to do" not in run("gone", "lost").stdout
     assert (result.exit_code, result.stderr) == (1, "")
 
@@ -158,7 +158,7 @@ def test_a_model_and_those_in_its_directory_are_a_table(tmp_path: Path) -> None:
     shutil.rmtree(model / "checkpoint-500")
     shutil.copytree(MODELS / "json-frames", model / "checkpoint-500")
     typed = run("--trusted", str(model)).stdout.splitlines()[-1]
-    assert typed == f"What to do about one: toolfmt inspect {model}/config.json"
+    assert typed == f"Details and fixes of one model: toolfmt inspect {model}/config.json"
     assert run("--trusted", f"{model}/config.json").stdout.startswith("model   qwen3   chat_template.jinja\n")
 
 

@@ -18,6 +18,7 @@ from toolfmt.cli.printing.report import report_text
 from toolfmt.cli.selection import Selection
 from toolfmt.formats import FORMATS
 from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
+from toolfmt.formats.runtime_parsers import DERIVED
 from toolfmt.inspect.report.growing_prompts import PrefixCondition, PrefixStep, ResponseStart, Stability
 from toolfmt.inspect.report.report import (
     Advice,
@@ -91,7 +92,7 @@ def section_text(made: Report, chapter: str) -> str:
 
 def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: section_text(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
-        "prefix": "a prefix cache can reuse 61 % of the prompts of the example conversation; "
+        "prefix": "a prefix cache can reuse 61 % of the prompts of the test conversation; "
         "the first cache miss occurs when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
@@ -102,15 +103,18 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         "schema keywords not in the prompt: enum; some definitions are rejected; "
         "not supported: tools without parameters"
     )
-    assert section_text(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text next to a call")
+    assert section_text(FULL, "calls").endswith("only ids such as q7Zk2Wx9B; no text next to a call")
     assert section_text(FULL, "reasoning").endswith("dropped from earlier turns")
     assert section_text(FULL, "details") == "not unheard of; see --full"
+
+
+BY_FUNCTION = "only ids of the form functions.NAME:N"
 
 
 @pytest.mark.parametrize(
     ("ability", "details", "parallel", "expected"),
     [
-        ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_function": YES}, YES, ["ids functions.NAME:N only"]),
+        ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_function": YES}, YES, [BY_FUNCTION]),
         ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_none": YES}, YES, ["no ids"]),
         ("calls", {"ids_ordinary": YES, "ids_nine": NO}, YES, []),
         ("results", {"results_reordered": NO, "results_unnamed": NO}, YES,
@@ -137,7 +141,7 @@ def test_what_is_fine_is_not_shown_twice() -> None:
     fine = Sections(details={"ids_ordinary": YES}, definitions={"enum": YES}, safety={"escaping": YES})
     assert shown(replace(FULL, sections=fine)) == shown(replace(FULL, sections=Sections()))
     keeps = replace(FULL, sections=Sections(stability=Stability((), 1.0)))
-    assert section_text(keeps, "prefix") == "each prompt of the example conversation starts with the previous one"
+    assert section_text(keeps, "prefix") == "each prompt of the test conversation starts with the previous one"
 
 
 TIME = "the prompt contains the time and changes every second"
@@ -146,8 +150,8 @@ TIME = "the prompt contains the time and changes every second"
 @pytest.mark.parametrize(
     ("share", "expected"),
     [
-        (1.0, f"{TIME}; otherwise each prompt of the example starts with the previous one"),
-        (0.5, f"a prefix cache can reuse 50 % of the prompts of the example conversation; {TIME}"),
+        (1.0, f"{TIME}; otherwise each prompt of the test conversation starts with the previous one"),
+        (0.5, f"a prefix cache can reuse 50 % of the prompts of the test conversation; {TIME}"),
     ],
 )
 def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, expected: str) -> None:
@@ -162,7 +166,7 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     )
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
     assert section_text(replace(FULL, sections=stable), "prefix") == (
-        "each prompt of the example starts with the previous one, except if no tools are sent and no earlier "
+        "each prompt of the test conversation starts with the previous one, except if no tools are sent and no earlier "
         "reasoning is sent (50 % reused) or if enable_thinking=false and no earlier reasoning is sent (25 % reused)"
     )
 
@@ -243,8 +247,8 @@ def test_what_to_do_next_is_a_line_each() -> None:
         "        vLLM          --parser x",
         "        TGI, Ollama   no parser",
         "        stop strings  <end> </s>",
-        "        prompt        ends with <think>\\n by default; the output continues from",
-        "                      there",
+        '        prompt        ends with "<think>\\n" by default; the output continues',
+        "                      from there",
         "        decode        with skip_special_tokens=False: <call> is a special token",
         "",
     ]
@@ -254,8 +258,8 @@ def test_what_to_do_next_is_a_line_each() -> None:
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     lines = shown(replace(FULL, strategy="prompt"), 140)
     (line,) = [line for line in lines if "stop strings" in line]
-    why = "stops an invented tool result; only if the system prompt describes tools"
-    assert line.strip() == f'stop strings  <end> </s>; "{RESULT_HEADING}" ({why})'
+    when = "if the system prompt describes tools (ends a tool result that the model invents)"
+    assert line.strip() == f'stop strings  <end> </s>; "{RESULT_HEADING}" {when}'
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 
 
@@ -346,7 +350,7 @@ def test_a_table_fits_its_width_and_keeps_one_line_a_model(width: int) -> None:
         InspectionOutcome("c", None, "c: no such directory; " + "word " * 30),
     ]
     *lines, typed = models_text(looked, width, False).splitlines()
-    assert typed == f"What to do about one: toolfmt inspect a/{'long-' * 20}7B"
+    assert typed == f"Details and fixes of one model: toolfmt inspect a/{'long-' * 20}7B"
     assert max(map(len, lines)) <= width
     assert lines[4] == ""
     assert [line.split()[0][-2:] for line in lines[1:4]] == ["7B", "b", "c"]
@@ -463,7 +467,8 @@ def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> No
     for format in FORMATS:
         page = format_text(format, width, False)
         section = page[page.index("\nruntimes ") :].partition("\nsources")[0] if format.runtime_parsers else ""
-        words = {word for parser in format.runtime_parsers.values() for word in str(parser).split() if len(word) < 45}
+        names = (str(parser) for parser in format.runtime_parsers.values() if str(parser) != DERIVED)
+        words = {word for name in names for word in name.split() if len(word) < 45}
         assert not [word for word in words if word not in section.split()], format.name
 
 

@@ -282,7 +282,7 @@ def test_calls_that_a_known_format_reads_need_no_new_one(clone: Path) -> None:
     before = files(clone)
     result = run("dev", "new-format", "new_glm", "--from", MODELS / "glm4-key-value", at=clone)
     assert (result.exit_code, result.stdout, files(clone)) == (1, "", before)
-    assert f"glm4 already parses these calls, so nothing is written; its record is {KNOWN}/glm4.py" in result.stderr
+    assert f"glm4 already parses these calls, so nothing is written; {KNOWN}/glm4.py defines it" in result.stderr
     assert "`model_types`" not in result.stderr
     assert "`variants`" not in result.stderr
 
@@ -292,13 +292,13 @@ def test_what_may_be_missing_from_a_known_format_is_reported(clone: Path, tmp_pa
     (tmp_path / "config.json").write_text('{"model_type": "brand_new"}')
     printed = run("dev", "new-format", "new_json", "--from", tmp_path, at=clone).stderr
     assert "json already parses these calls, so nothing is written" in printed
-    assert "it writes them differently from the template: add this form to its `variants`" in printed
-    assert "it does not list the model type brand_new: that goes into its `model_types`" in printed
+    assert "the format writes these calls differently than the template: add this form to its `variants`" in printed
+    assert "the format does not list the model type brand_new: add it to its `model_types`" in printed
 
 
 def test_the_module_of_a_format_is_named_where_it_has_another_name(clone: Path) -> None:
     printed = run("dev", "new-format", "another", "--from", MODELS / "json-frames", at=clone).stderr
-    assert f"its record is {KNOWN}/json_tool_call.py" in printed
+    assert f"{KNOWN}/json_tool_call.py defines it" in printed
 
 
 # --- one that cannot be derived
@@ -380,7 +380,7 @@ def test_what_is_not_part_of_a_format_is_not_written() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("json", "'json' is a module of Python's standard library, which json.py would shadow"),
+        ("json", "'json' is a module of Python's standard library, and programs run in the folder of"),
         ("string", "'string' is a module of Python's standard library"),
         ("class", "'class' is a Python keyword and cannot name a module; choose another name, for example class_calls"),
         ("con", "'con' cannot name a file on Windows"),

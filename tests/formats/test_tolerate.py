@@ -152,7 +152,11 @@ def test_the_parser_of_a_prompt_and_of_a_model_allow_the_same() -> None:
         ({"tolerate": "raw_newline"}, ValueError, r"a collection of names, not 'raw_newline'; pass \['raw_newline'\]$"),
         ({"tolerate": "some"}, ValueError, r'^tolerate must be "all", "none" or a collection of names, not \'some\'$'),
         ({"tolerate": ["raw-newline"]}, ValueError, r"named 'raw-newline'; did you mean 'raw_newline'\?$"),
-        ({"tolerate": ["q"]}, ValueError, r"named 'q'; toolfmt\.formats\.TOLERANCES has all names$"),
+        (
+            {"tolerate": ["q"]},
+            ValueError,
+            r"named 'q'; toolfmt\.formats\.TOLERANCES lists all names$",
+        ),
         ({"tolerate": [3]}, TypeError, r"^tolerate must contain names of tolerances, not 3$"),
         ({"tolerate": True}, TypeError, r"^tolerate must be a collection of names, not bool$"),
         ({"tolerate": ["set"], "strict": True}, ValueError, r"^strict=True allows no tolerance; leave out strict or"),

@@ -315,7 +315,9 @@ def test_advice_on_a_runtime_that_is_for_one_of_them_is_one_change() -> None:
     changes = compare(replace(a, sections=sections), a).settings.changes
     assert changes == (ReportChange("runtimes.vLLM", "--tool-call-parser x", None),)
     changes = compare(replace(a, sections=sections), replace(a, sections=other)).settings.changes
-    assert changes == (ReportChange("runtime_support.vLLM", {"detected parser": "none"}, {"detected parser": "wrong"}),)
+    assert changes == (
+        ReportChange("runtime_support.vLLM", {"automatic parser": "none"}, {"automatic parser": "wrong"}),
+    )
 
 
 # --- what is shown and counts

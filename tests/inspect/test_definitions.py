@@ -106,18 +106,18 @@ NO_QUESTIONS = "tools"
 @pytest.mark.parametrize(
     ("template", "fix", "fixed_by", "strategy"),
     [
-        (SIGNATURE, "Put it into the tool's description; `toolfmt render` does this.", "render", "template"),
+        (SIGNATURE, "State them in the tool's description; `toolfmt render` does this.", "render", "template"),
         # Command R+, tool_use
         (
             SIGNATURE.replace("tools or []", NO_QUESTIONS),
-            "Put it into the tool's description; `toolfmt render` does this.",
+            "State them in the tool's description; `toolfmt render` does this.",
             "render",
             "template",
         ),
         (NAMES_ONLY, "Describe the tools in a system message; `toolfmt render` does this.", "render", "prompt"),
         (
             NAMES_ONLY.replace("tools or []", NO_QUESTIONS),
-            "Put it into a message: the template renders no descriptions and rejects questions without tools.",
+            "State them in a message: the template renders no descriptions and rejects questions without tools.",
             "request",
             "",
         ),

@@ -220,7 +220,7 @@ def test_calls_close_to_a_known_format_are_an_error_of_the_template() -> None:
     [
         (
             "{% for message in messages %}{{ message.content }}{% endfor %}",
-            "the template renders no call that contains the given name",
+            "the template does not render toolfmt's test call with its name",
         ),
         ("{% for message in messages %}", "the template cannot be rendered: "),
         ("{{ 'a' * 10 ** 10 }}", "the template "),

@@ -144,7 +144,7 @@ REJECTED = {
     ),
     "long names are cut": (tags(name="{{ f.name[:24] }}"), "a name of 60 characters"),
     "names are lower-cased": (tags(name="{{ f.name|lower }}"), "the name FindPlace2 is not written as it is"),
-    "names are upper-cased": (tags(name="{{ f.name|upper }}"), "renders no call that contains the given name"),
+    "names are upper-cased": (tags(name="{{ f.name|upper }}"), "does not render toolfmt's test call with its name"),
     "names are cut": (tags(name="{{ f.name.split('.')[-1] }}"), "the name files.read is not written as it is"),
     "keys are changed": (tags(key="{{ k|replace('-', '_') }}"), "the key max-results: the argument is lost"),
     "only strings are written": (tags(only=" if v is string"), "arguments of every type: of 6 arguments 5 are lost"),
@@ -175,7 +175,7 @@ REJECTED = {
     "one sign opens calls": (in_turns("@{{ f.name }} {{ f.arguments|tojson }}\n"), "ordinary responses contain"),
     "arguments are encoded twice": (
         in_turns("<call>{{ {'name': f.name, 'arguments': f.arguments|tojson}|tojson }}</call>"),
-        "renders no call that contains the given name",
+        "does not render toolfmt's test call with its name",
     ),
     "numbers are strings": (json_values("{{ (v if v is string else v|tojson)|tojson }}"), '3 comes back as "3"'),
     "long values are written a hundred times": (
@@ -296,7 +296,7 @@ def test_a_format_that_loses_nothing_has_no_limits_but_what_is_not_shown() -> No
 
 def test_a_template_without_calls_derives_nothing() -> None:
     made = derived("{% for m in messages %}{{ m.content }}{% endfor %}")
-    assert made == Derived(None, why_not="the template renders no call that contains the given name and value")
+    assert made == Derived(None, why_not="the template does not render toolfmt's test call with its name and argument")
 
 
 def test_ids_that_appear_only_in_results_are_not_ids_of_calls() -> None:

@@ -653,7 +653,7 @@ def test_content_null_that_comes_out_as_a_word(written: str, word: str) -> None:
     answer = report(template).capabilities["content_null"]
     assert (answer.answer, answer.words) == ("no", f"the word {word} is printed")
     assert finding(template, "content-null-printed").message.startswith(
-        "A turn with a call and null content is not rendered as empty: "
+        "In a turn with a call, null content is rendered as text: "
     )
     assert f"the word {word} is printed" in finding(template, "content-null-printed").message
 

@@ -358,7 +358,7 @@ def test_a_runtime_without_a_parser_falls_back_which_is_not_a_defect_of_the_temp
     }
     assert (
         advised(report)["vLLM"]
-        == f"none: it has no parser for this format; {PARSER.format(report.format.name)} parses the output"
+        == f"none: no parser for this format; {PARSER.format(report.format.name)} parses the output"
     )
 
 
@@ -389,7 +389,7 @@ def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
     assert "parser-not-inferred" not in found(report)
     assert (
         advised(report)["mlx-lm"]
-        == f"none: it has no parser for this format; {PARSER.format(report.format.name)} parses the output"
+        == f"none: no parser for this format; {PARSER.format(report.format.name)} parses the output"
     )
 
 
@@ -420,7 +420,7 @@ def test_the_parser_to_declare_is_the_one_advised_for_each_runtime(tmp_path: Pat
     """mlx-lm has a parser of the name of these calls' format, which misreads them."""
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": declared})
     fixes = {label(one): one.fix for one in report.findings}
-    assert advised(report)["mlx-lm"].startswith("none: it has no parser for this format; ")
+    assert advised(report)["mlx-lm"].startswith("none: no parser for this format; ")
     assert fixes["TF022"].endswith(": it has no parser that reads these calls.")
     assert fixes["model-not-loaded"] == "Remove tool_parser_type."
     other = model(tmp_path / "other", jinja=JSON, tokenizer_config={"tool_parser_type": declared})
@@ -552,7 +552,7 @@ def test_messages_that_the_template_does_not_take_as_they_are_sent_are_rendered(
     report = inspect_template(template)
     assert (
         remarks(report)["transformers"]
-        == f"parses the output; render with {prompt}; decode with skip_special_tokens=False"
+        == f"parses the output; before that, render with {prompt} and decode with skip_special_tokens=False"
     )
 
 
@@ -605,7 +605,8 @@ def test_of_the_file_of_a_template_the_lines_can_be_typed(tmp_path: Path, ending
     shown = inspect_files(load_files(file))
     assert advised(shown)["llama.cpp"] == f"--jinja --chat-template-file '{file}'"
     command = f"toolfmt render '{file}' --request FILE"
-    assert remarks(shown)["transformers"].startswith(f"parses the output; render with {command}; decode")
+    before = f"before that, render with {command} and decode"
+    assert remarks(shown)["transformers"].startswith(f"parses the output; {before}")
     made = CliRunner().invoke(main, [*shlex.split(command)[1:-1], str(request)])
     assert (made.exit_code, "<|user|>\nHello there<|end|>" in made.stdout) == (0, True)
     file.write_text(PLAIN, "utf-8")

@@ -160,7 +160,7 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         (TURNS + "{% if not x %}<think>\n{% endif %}",
          "if true: opens no reasoning block at the end of the prompt (<think>)"),
         ("Effort {{ x | default('medium') }}." + TURNS,
-         "if a string: it is inserted as given: Effort Vq9given.<|user|>Uq1question"),
+         'if a string such as Vq9given: inserts it unchanged, as in "Effort Vq9given.<|user|>Uq1question"'),
         ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, 'if "high": adds "Think hard."'),
         ("{% if x in ['a', 'b'] %}More.{% endif %}" + TURNS, 'if "a" or "b": adds "More."'),
         (THOUGHT.replace("keep", "x"),
@@ -175,9 +175,9 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         ("{{ '' + x }}" + TURNS, "it is needed: without it the template fails: `x` is undefined "
          "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
-         "if a list of strings: it is inserted as given: Vq9given<|user|>Uq1question"),
+         'if a list of strings: inserts it unchanged, as in "Vq9given<|user|>Uq1question"'),
         ("{% if x and x.kind %}{{ x.kind }}.{% endif %}" + TURNS,
-         "if an object: it is inserted as given: Vq9given.<|user|>Uq1question"),
+         'if an object: inserts it unchanged, as in "Vq9given.<|user|>Uq1question"'),
         # What matters only if the model thinks.
         ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, 'if "max": adds "Think." (with thinking true)'),
         ("{% set y = x %}" + TURNS, ""),

@@ -46,7 +46,7 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
             "template",
             True,
             "adapted",
-            ["Without `toolfmt render`: double-encoded arguments (TF014). TF040: fixed only with `--strategy prompt`."],
+            ["Without `toolfmt render`: double-encoded arguments (TF014). Only `--strategy prompt` fixes TF040."],
         ),
         (
             [finding("TF011", "note")],
@@ -112,8 +112,8 @@ def test_the_sentence_shows_how_sure_the_format_is(decision: FormatDecision, par
     ("decision", "part"),
     [
         (FormatDecision("glm4", "model-type"), "Call format: glm4 (the model's own)."),
-        (FormatDecision("json", "default"), "Call format: json (the default)."),
-        (FormatDecision(None, "none"), "Call format: json (the default)."),
+        (FormatDecision("json", "default"), "Call format: json (toolfmt's default)."),
+        (FormatDecision(None, "none"), "Call format: json (toolfmt's default)."),
     ],
 )
 def test_with_the_prompt_strategy_the_sentence_names_the_format_of_calls(decision: FormatDecision, part: str) -> None:

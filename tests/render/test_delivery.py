@@ -593,7 +593,7 @@ def test_lost_text_is_rejected_in_one_line_or_reported(what: str) -> None:
     with pytest.raises(NotDelivered) as raised:
         model.render(messages)
     assert str(raised.value) == (
-        f"{lost} is lost: small/chat_template.jinja does not pass it on, and no adaptation helps; "
+        f"{lost} is lost: small/chat_template.jinja does not render it, and no adaptation helps; "
         "change the message, or render with `--lossy` (in Python: lossy=True)"
     )
     prompt = model.render(messages, lossy=True)

@@ -109,7 +109,7 @@ def test_what_rendering_takes_itself_is_no_variable(name: str, tmp_path: Path) -
     for request, options in ((REQUEST, ("--var", f"{name}=1")), ({**REQUEST, "chat_template_kwargs": {name: 1}}, ())):
         result = rendered(tmp_path, request, *options)
         assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-        assert f'"{name}" is not a template variable' in result.stderr
+        assert f'"{name}" cannot be set as a variable' in result.stderr
 
 
 @pytest.mark.parametrize("name", ["previous_response_id", "conversation"])

@@ -505,7 +505,7 @@ def test_lost_text_is_reported_to_a_client_with_a_fix_that_it_can_apply(tmp_path
     (tmp_path / "chat_template.jinja").write_text("{% for one in messages %}{{ one.role }}{% endfor %}", "utf-8")
     with serving({"m": Served(toolfmt.load(tmp_path), Script("Yes."))}) as base:
         message = ERRORS[CHAT](httpx.post(base + CHAT, json=body(CHAT)).json())
-    assert message.endswith("chat_template.jinja does not pass it on, and no adaptation helps; change the message")
+    assert message.endswith("chat_template.jinja does not render it, and no adaptation helps; change the message")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -594,7 +594,7 @@ def test_no_client_gets_the_path_of_a_model(whole_place: bool, tmp_path: Path, m
     messages = {name: ERRORS[CHAT](answer.json()) for name, answer in answers.items()}
     assert messages["bare"].startswith("bare: no chat template")
     assert messages["refusing"].startswith("chat_template.jinja, line 1: ")
-    assert " chat_template.jinja does not pass it on" in messages["losing"]
+    assert " chat_template.jinja does not render it" in messages["losing"]
     assert not any("kept" in one for one in messages.values())
 
 

@@ -122,7 +122,7 @@ def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
 
 
 LONG_MODULES = {
-    "toolfmt/cli/commands.py": 620,  # every command's options and help, nothing else
+    "toolfmt/cli/commands.py": 640,  # every command's options and help, nothing else
     "toolfmt/formats/engines/call_builder.py": 560,  # the state of calls, which every engine uses
     "toolfmt/formats/engines/call_expression.py": 680,  # one engine
     "toolfmt/formats/engines/json_members.py": 716,  # the members of one call, in any order
@@ -134,7 +134,7 @@ LONG_MODULES = {
     "toolfmt/formats/scanner/scanner.py": 460,  # the primitives
     "toolfmt/grammars/gbnf.py": 440,  # one exporter
     "toolfmt/inspect/probe/capabilities.py": 430,  # one probe a capability
-    "toolfmt/inspect/report/report.py": 640,  # the dataclasses of the report, which is one JSON document
+    "toolfmt/inspect/report/report.py": 645,  # the dataclasses of the report, which is one JSON document
     "toolfmt/model/sandbox/pool.py": 490,  # the life of a worker process
     "toolfmt/render/adapt/adaptations.py": 460,  # one function an adaptation
     "toolfmt/render/adapt/remedies.py": 410,  # the order in which adaptations are tried

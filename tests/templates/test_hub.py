@@ -342,7 +342,7 @@ def test_if_nothing_can_be_fetched_the_error_shows_what_was_tried(
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert failure("org/gone") == (
-        f"org/gone: {tried}; http://127.0.0.1:9 did not give org/gone; check the network and try again"
+        f"org/gone: {tried}; org/gone could not be downloaded from http://127.0.0.1:9; check the network and try again"
     )
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert failure("org/gone") == f"org/gone: {tried}; to fetch it, pip install huggingface_hub"

@@ -397,7 +397,7 @@ def test_the_command_finds_nothing_in_our_own_parser() -> None:
     assert result.exit_code == 0
     first, second = result.output.splitlines()
     assert first == "json: no defect in 30 outputs of json, seed 0"
-    assert second.startswith("fed whole and in pieces; markers tried: ")
+    assert second.startswith("outputs were fed whole and in chunks; markers that occurred: ")
 
 
 def test_the_command_prints_a_defect_as_a_case(elsewhere: None) -> None:
@@ -406,7 +406,7 @@ def test_the_command_prints_a_defect_as_a_case(elsewhere: None) -> None:
     assert "never-raises: JSONDecodeError in first_closer.py:read  json, " in result.output
     assert "\n    <tool_call>" in result.output
     assert "first_closer:parser 1.0: " in result.output.splitlines()[-2]
-    assert result.output.splitlines()[-1].startswith("whole outputs only; markers tried: ")
+    assert result.output.splitlines()[-1].startswith("outputs were fed whole; markers that occurred: ")
 
 
 @pytest.mark.sample(0)
@@ -432,7 +432,10 @@ def test_a_search_ends_after_its_seconds_and_reports_its_rate() -> None:
     ("arguments", "expected"),
     [
         (["nosuchformat"], "neither a format nor a command"),
-        (["naive_parsers:sound"], "--format NAME selects the outputs that naive_parsers:sound parses"),
+        (
+            ["naive_parsers:sound"],
+            "--format NAME is missing: the format of the outputs that naive_parsers:sound parses",
+        ),
         (["naive_parsers:sound", "--format", "nosuch"], "nosuch"),
         (["json", "--format", "glm4"], "json is a format itself; leave --format out"),
         (["json", "--seconds", "0"], "--seconds"),

@@ -108,7 +108,8 @@ def main() -> None:
     "--time-limit",
     type=Seconds(least=1),
     metavar="SECONDS",
-    help="Stop a worker after this many seconds without CPU use. [default: 600]",
+    help="Give up on a model whose process uses no CPU time for so many seconds (on macOS and Windows: so many seconds "
+    "after its start). [default: 600]",
 )
 @trusted_option
 def inspect(**given: Any) -> int:
@@ -142,8 +143,8 @@ def inspect(**given: Any) -> int:
 def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[str, ...], trusted: bool) -> int:
     """Compare the behavior of model A and model B, not the text of their templates.
 
-    Differences that do not come from the template (which file it is in, the declared parser, runtime settings) are
-    listed as settings and do not affect the exit status.
+    Differences in the file that contains the template, in the declared parser and in runtime settings are listed
+    as settings. They do not affect the exit status.
 
     WORDS is a comma-separated list: codes or names of findings, or parts of the comparison (behavior, settings,
     findings, prompts, capabilities, capabilities.system, variables, runtimes ...).
@@ -175,7 +176,14 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
 @click.option(
     "--request", "request_file", metavar="FILE", help="A JSON request as sent to a server, with messages and tools."
 )
-@click.option("--strategy", type=click.Choice(["auto", "template", "prompt"]), default="auto", show_default=True)
+@click.option(
+    "--strategy",
+    type=click.Choice(["auto", "template", "prompt"]),
+    default="auto",
+    show_default=True,
+    help="How the prompt shows the tools: the template renders them, the system prompt describes them, or (auto) the "
+    "first way that works.",
+)
 @click.option(
     "--var",
     "typed",
@@ -183,14 +191,14 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     metavar="NAME=JSON",
     help="A variable of the template: enable_thinking=true. Repeatable.",
 )
-@click.option("--continue-final-message", "continued", is_flag=True, help="Leave the last assistant message open.")
+@click.option("--continue-final-message", "continued", is_flag=True, help="Let the model continue the last message.")
 @click.option("--lossy", is_flag=True, help="Render even if something is lost, and list what.")
 @click.option(
     "--output",
     type=click.Choice(["prompt", "messages"]),
     default="prompt",
     show_default=True,
-    help="Print the prompt, or a chat request for which a server renders the same prompt.",
+    help="Print the prompt, or a chat request that the server's template renders to this prompt.",
 )
 @json_option
 @trusted_option
@@ -273,16 +281,17 @@ def _request_input(messages_file: str | None, tools_file: str | None, request_fi
 @click.option(
     "--prefix",
     metavar="TEXT",
-    help="Start of the response that the prompt contains (<think>). [default with --model: from its template]",
+    help="The part of the response that the prompt already contains: <think>. [default with --model: from its "
+    "template]",
 )
 @click.option("--chunk", type=Count(), metavar="N", help="Feed the parser N characters at a time.")
-@click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated: --tolerate none.")
+@click.option("--strict", is_flag=True, help="Reject calls with mistakes: same as --tolerate none.")
 @click.option(
     "--tolerate",
     type=Tolerances(),
     default="all",
     metavar="NAMES",
-    help="all, none, or the tolerances that may be applied, separated by commas. [default: all]",
+    help="The mistakes that a call may have: all, none, or names of tolerances, separated by commas. [default: all]",
 )
 @click.option(
     "--output",
@@ -404,7 +413,7 @@ def _check_one_way(
     "wordings",
     type=click.Choice(["direct", "neutral", "no-tool"]),
     multiple=True,
-    help="Use only this wording. Repeatable.",
+    help="Ask only questions with this wording. Repeatable.",
 )
 @click.option(
     "--strategy",
@@ -420,7 +429,13 @@ def _check_one_way(
     multiple=True,
     help="Use only this tool_choice. Repeatable.",
 )
-@click.option("--scenario", "scenarios", metavar="NAME", multiple=True, help="Run only this scenario. Repeatable.")
+@click.option(
+    "--scenario",
+    "scenarios",
+    metavar="NAME",
+    multiple=True,
+    help="Ask only the questions of this scenario, such as forecast; an unknown NAME lists all. Repeatable.",
+)
 @click.option(
     "--temperature",
     callback=temperature,
@@ -457,10 +472,10 @@ def measure(**given: Any) -> int:
     """Measure how often a model calls tools, and whether the calls are correct.
 
     The model is served by an --endpoint, or is a MODEL directory that runs here (with mlx-lm or transformers).
-    Questions name a tool (direct), describe a need (neutral), or need no tool (no-tool). Every
-    combination is tested: the wording, how tools are passed (template, prompt), and tool_choice (left-out, auto,
-    required). Use --prompt, --strategy and --tool-choice to test fewer. With --endpoint, MODEL does
-    not run; it provides the tool-call format and the text that describes the tools in the system prompt.
+    A question names a tool (direct), describes a need (neutral), or needs no tool (no-tool). The tools
+    are rendered by the template or described in the system prompt (--strategy). tool_choice is left-out, auto or
+    required. Every combination is tested; --prompt, --strategy and --tool-choice select some. With --endpoint,
+    MODEL does not run; it provides the tool-call format and the text that describes the tools in the system prompt.
 
     If it is interrupted, it prints what was measured so far.
 
@@ -473,12 +488,13 @@ def measure(**given: Any) -> int:
 
 @main.command(short_help="List the formats, or show the page of one.")
 @click.argument("name", metavar="[NAME|FILE]", required=False)
-@click.option("--detect", "output_file", metavar="FILE", help="Show which formats read calls in this output.")
+@click.option("--detect", "output_file", metavar="FILE", help="Show which formats find calls in this output.")
 @json_option
 def formats(name: str | None, output_file: str | None, as_json: bool) -> int:
     """List the formats, or show the page of one. A JSON FILE may define a format (docs/own_formats.md).
 
-    --detect lists the formats that read calls in an output, the best first. The exit status is 1 if there is none.
+    --detect lists the formats that find calls in an output, the best match first. The exit status is 1 if no format
+    finds a call.
     """
     from toolfmt import formats as registry
 
@@ -506,7 +522,8 @@ def formats(name: str | None, output_file: str | None, as_json: bool) -> int:
 @click.argument("code", metavar="[CODE]", required=False)
 def explain(code: str | None) -> None:
     """Print the page of a finding, by its code (TF014), its name (arguments-form) or the name of
-    an outcome (object-rejected). Without an argument, list all findings."""
+    one of its outcomes (object-rejected: one way in which arguments-form fails). Without an argument, list all
+    findings."""
     from toolfmt.cli.printing.findings import findings_table, page_text
 
     if code is None:
@@ -537,7 +554,7 @@ def explain(code: str | None) -> None:
     help="Whether a tool must be called, or which one.",
 )
 @click.option("--single", is_flag=True, help="Allow one call only.")
-@click.option("--prefix", metavar="TEXT", help="Start of the response that the prompt contains (<think>).")
+@click.option("--prefix", metavar="TEXT", help="The part of the response that the prompt already contains: <think>.")
 @click.option(
     "--request",
     "runtime",
@@ -548,10 +565,11 @@ def explain(code: str | None) -> None:
 def grammar(**given: Any) -> None:
     """Print a grammar of the outputs that are valid with these tools, for constrained decoding.
 
-    The format is that of a MODEL directory (markers that are single tokens are then written as token ids), the name of
-    a FORMAT, or a .json FILE that defines one. The grammar allows only valid calls: declared tools with arguments that
-    satisfy their schemas. If a schema has no grammar, an error names the tool and the argument, and the exit status
-    is 2.
+    The argument is a MODEL whose format is used, the name of a FORMAT, or a .json FILE that defines a format. For a
+    MODEL, the grammar contains the ids of markers that are single tokens.
+
+    The grammar allows only valid calls: declared tools with arguments that satisfy their schemas. If a schema has no
+    grammar, an error names the tool and the argument, and the exit status is 2.
 
     If the grammar rejects values that the schemas allow, a line on standard error names these limits.
     """

@@ -54,7 +54,7 @@ def _calls(found: Detected) -> str:
 
 def _remarks(found: Detected) -> str:
     remarks = [f"{found.rejected} rejected"] if found.rejected else []
-    remarks += [f"with {', '.join(found.tolerated)}"] if found.tolerated else []
+    remarks += [f"tolerated: {', '.join(found.tolerated)}"] if found.tolerated else []
     return f" ({'; '.join(remarks)})" if remarks else ""
 
 
@@ -66,7 +66,7 @@ def print_detected(file: str, as_json: bool) -> int:
     elif found:
         print_text(detected_text(found))
     else:
-        complain(f"{shown(file)}: no known format reads a call in this output")
+        complain(f"{shown(file)}: no known format finds a call in this output")
     return 0 if found else 1
 
 

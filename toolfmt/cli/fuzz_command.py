@@ -75,7 +75,7 @@ class Fuzzing:
         if chosen:
             return list(dict.fromkeys(chosen))
         if not tried.formats:
-            raise click.UsageError(f"--format NAME selects the outputs that {self.given} parses")
+            raise click.UsageError(f"--format NAME is missing: the format of the outputs that {self.given} parses")
         try:
             return [get(name).name for name in tried.formats]
         except ToolfmtError as error:

@@ -254,4 +254,4 @@ def temperature(ctx: click.Context, param: click.Parameter, value: str) -> float
     with suppress(ValueError):
         if 0 <= (number := float(value)) < math.inf:
             return number
-    raise click.BadParameter(f"{value[:20]!r} is neither a number from 0 on nor unset", ctx, param)
+    raise click.BadParameter(f"{value[:20]!r} is neither a number of at least 0 nor the word unset", ctx, param)

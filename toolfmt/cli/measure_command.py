@@ -110,7 +110,7 @@ class Measuring:
         elif not (_URL.fullmatch(self.endpoint) and self.endpoint.isprintable()):
             raise click.UsageError("--endpoint takes a URL such as http://127.0.0.1:8000/v1")
         elif self.model_name is None:
-            raise click.UsageError("--endpoint needs --model NAME: what the endpoint calls the model")
+            raise click.UsageError("--endpoint needs --model NAME, the model's name at the endpoint")
         elif self.runtime is not None:
             raise click.UsageError("--runtime is for a model in this process; leave it or --endpoint out")
         elif self.completions and self.place is None:

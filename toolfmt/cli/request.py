@@ -25,10 +25,10 @@ from toolfmt.render.request import client_request
 
 SETTINGS = ("add_generation_prompt", "continue_final_message")
 _TAKEN = {
-    "messages": "--messages gives the messages",
-    "tools": "--tools gives the tools",
-    "strategy": "--strategy names it",
-    "lossy": "--lossy says so",
+    "messages": "use --messages",
+    "tools": "use --tools",
+    "strategy": "use --strategy",
+    "lossy": "use --lossy",
 }
 """Arguments of rendering with these names, and the corresponding options of the command line."""
 _BY_DEFAULT = {"tool_choice": "auto", "response_format": {"type": "text"}}
@@ -141,9 +141,9 @@ def option_problem(option: str, value: Any) -> str:
     if option in SETTINGS and not isinstance(value, bool):
         return f'"{option}" must be true or false, not {kind_of(value)}'
     if option in _TAKEN:
-        return f'"{option}" is not a template variable; {_TAKEN[option]}'
+        return f'"{option}" cannot be set as a variable; {_TAKEN[option]}'
     if option in _of_rendering() and option not in SETTINGS:
-        return f'"{option}" is not a template variable but an option of the Python API; leave it out'
+        return f'"{option}" cannot be set as a variable: it is an option of the Python API; leave it out'
     return ""
 
 

@@ -289,7 +289,7 @@ def _runtimes(report: Report) -> dict[str, Any]:
     if portability is not None:
         values[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
     values |= {
-        f"runtime_support.{one.runtime}": {"detected parser": _DETECTED[one.right]}
+        f"runtime_support.{one.runtime}": {"automatic parser": _DETECTED[one.right]}
         for one in report.sections.runtime_support
     }
     return values | {f"runtimes.{one.runtime}": _placeless(one, report.path) for one in report.sections.advice}

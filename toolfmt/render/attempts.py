@@ -265,7 +265,7 @@ class Request:
                 "use a template for chat"
             )
         raise NotDelivered(
-            f"{best.delivery.lost[0]} is lost: {way.template.origin} does not pass it on, and no adaptation helps; "
+            f"{best.delivery.lost[0]} is lost: {way.template.origin} does not render it, and no adaptation helps; "
             "change the message, or render with `--lossy` (in Python: lossy=True)"
         )
 

@@ -25,9 +25,10 @@ from toolfmt.templates.files.model_files import JINJA, TOKENIZER, ModelFiles
 
 HEAD = """Made by `toolfmt report-bug`, which sends nothing. Read it before you paste it.
 
-It contains versions; for a model the verdict, codes, line numbers and the sha256 of its templates; for an output and
-its tools the structure. Letters are x, digits 1, and other characters ö, except in markers and words that toolfmt
-knows. Names of tools and parameters are replaced. It contains no paths and no text of the template.
+It contains versions. For a model, it contains the verdict, codes, line numbers and the sha256 of its templates. For an
+output and its tools, it contains only their structure: every letter is replaced by x, every digit by 1, and other
+characters by ö, except in markers and words that toolfmt knows. Names of tools and parameters are replaced as well. It
+contains no paths and no text of the template.
 """
 _TEMPLATES = ("default", "tool_use", "rag")
 _FORMATS = {name for known in KNOWN for name in (known.name, *known.aliases)} | {"derived"}
@@ -98,14 +99,15 @@ def _add_output(parts: list[str], output: WrongOutput, format: ToolCallFormat | 
     parts += _section("Events", "text", [one if isinstance(one, str) else _line(one.to_dict()) for one in events])
     original = outline(events_of(format, output.text, output.tools, prefix))
     if outline(events) == original:
-        parts.append("\nThe output itself is parsed in the same way: the same events at the same positions.")
+        parts.append("\nThe original output gives the same events at the same positions.")
     else:
         parts.append(
-            "\nThe output itself is parsed differently, so the bug may not show above. Its events, in lengths:"
+            "\nThe original output gives other events than the masked one above, so the bug may not show there. These "
+            "are the events of the original, with the length of each text:"
         )
-        parts += _section("Events of the output itself", "text", [_line(one) for one in original])
+        parts += _section("Events of the original output", "text", [_line(one) for one in original])
     if outline(events_of(format, output.text, output.tools, prefix, step=1)) != original:
-        parts.append("\nOne character at a time, it is parsed differently.")
+        parts.append("\nFed one character at a time, the original output gives other events.")
     parts.append("\n## Expected\n\n(Which calls, with which arguments?)")
 
 

@@ -44,7 +44,7 @@ class InProcessSubject:
             self._generate = (_mlx if chosen == "mlx-lm" else _transformers)(str(path), sampling)
         except Exception as error:  # noqa: BLE001  a runtime may raise anything for invalid weights
             why = in_one_line(f"{type(error).__name__}: {error}")
-            raise ToolfmtError(f"{path}: {chosen} does not load it ({why})") from None
+            raise ToolfmtError(f"{path}: {chosen} cannot load it ({why})") from None
 
     def ask(self, question: Question, seed: int) -> SubjectResponse:
         prompt = self._prompts.of(question)

@@ -13,6 +13,7 @@ from toolfmt.cli.printing.findings import reflowed
 from toolfmt.cli.printing.format_record import example
 from toolfmt.cli.printing.layout import DOT, GLUE, UNWRAPPED, grid, printed, spaced
 from toolfmt.formats import ToolCallFormat
+from toolfmt.formats.runtime_parsers import DERIVED
 
 
 def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) -> str:
@@ -56,5 +57,6 @@ def _lines(text: str) -> str:
 
 
 def _runtime_parsers(format: ToolCallFormat) -> str:
-    named = (f"{visible(runtime)}{GLUE}{visible(str(parser))}" for runtime, parser in format.runtime_parsers.items())
+    shown = {runtime: visible(str(parser)) for runtime, parser in format.runtime_parsers.items()}
+    named = (f"{visible(runtime)}{GLUE}{'(automatic)' if name == DERIVED else name}" for runtime, name in shown.items())
     return DOT.join(text.replace(" for ", f"{GLUE}for{GLUE}").replace("(or ", f"(or{GLUE}") for text in named)

@@ -50,6 +50,9 @@ def _lines(lines: list[str]) -> Text:
     return Text("\n".join(visible(line) for line in lines))
 
 
+_WAYS = {"cut": "split between chunks"}
+
+
 def _summary(found: Mapping[str, Any], timed: bool) -> Text:
     defects, outputs = len(found["defects"]), found["outputs"]
     some = "no defect" if not defects else "1 defect" if defects == 1 else f"{defects} defects"
@@ -60,9 +63,9 @@ def _summary(found: Mapping[str, Any], timed: bool) -> Text:
     broken_off = ", interrupted" if found["interrupted"] else ""
     first = f"{name}: {some} in {outputs:,} outputs of {of}, seed {found['seed']}{rate}{broken_off}"
     colour = "red" if defects else "yellow" if broken_off else "green"
-    how = "fed whole and in pieces" if found["streams"] else "whole outputs only"
-    tried = [f"{count} of {every} {way}" for way, (count, every) in found["markers"].items()]
-    return Text.assemble((first, colour), f"\n{how}; markers tried: {', '.join(tried)}")
+    how = "outputs were fed whole and in chunks" if found["streams"] else "outputs were fed whole"
+    tried = [f"{count} of {every} {_WAYS.get(way, way)}" for way, (count, every) in found["markers"].items()]
+    return Text.assemble((first, colour), f"\n{how}; markers that occurred: {', '.join(tried)}")
 
 
 class Searching(Bar):

@@ -75,7 +75,8 @@ def _next(looked: Sequence[InspectionOutcome]) -> str:
     order: tuple[ToolsWord, ...] = get_args(ToolsWord)
     reports = [(one.place, order.index(one.report.verdict.tools)) for one in looked if one.report is not None]
     place, _ = max(reports, key=lambda one: one[1], default=("", 0))
-    return f"What to do about one: toolfmt inspect {visible(argument(file_of_model(place)))}\n" if reports else ""
+    model = visible(argument(file_of_model(place)))
+    return f"Details and fixes of one model: toolfmt inspect {model}\n" if reports else ""
 
 
 def _rooms(rows: list[list[Text]], width: int) -> tuple[int, int]:

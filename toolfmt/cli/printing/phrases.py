@@ -31,7 +31,7 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
         "results_unnumbered": "`tool_call_id` must be set",
     },
     "system": {
-        "system_later": "only at the beginning",
+        "system_later": "only as the first message",
     },
     "reasoning": {
         "reasoning_earlier": "dropped from earlier turns",
@@ -70,7 +70,7 @@ _COVERED = (
 )
 # Turns that may not be adjacent: one phrase for all of them.
 _IN_A_ROW = ("users_in_a_row", "assistants_in_a_row", "user_after_result")
-_IDS = {"ids_nine": "ids such as q7Zk2Wx9B only", "ids_function": "ids functions.NAME:N only"}
+_IDS = {"ids_nine": "only ids such as q7Zk2Wx9B", "ids_function": "only ids of the form functions.NAME:N"}
 # The forms that a definition may have, except its contents.
 _FORMS = {
     "no_descriptions": "without descriptions",
@@ -107,7 +107,7 @@ def phrases(report: Report, ability: str) -> list[str]:
         parts = [_LATER_TEXT[outcomes["text_with_call"]] if one == _NO_TEXT else one for one in parts]
     if ability == "results" and outcomes.get("results_unnumbered") == "name-lost":
         parts = [
-            "mixed up if neither calls nor results have ids"
+            "but without any ids, two results get the same tool name"
             if one == _DETAILS["results"]["results_unnumbered"]
             else one
             for one in parts

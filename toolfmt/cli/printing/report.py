@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 _LABEL = len("  definitions")
 _NEXT = "  next"
 _NARROWEST_ADVICE = 30
-_COMMAND = re.compile(r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)")
+_COMMAND = re.compile(
+    r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)"
+    r"|apply_chat_template\(messages, tools=tools\)"
+)
 _LONGEST = 240
 """Maximum number of characters of a sentence on a terminal. Pipes and `full` get all of them."""
 _WORDS = {"no": "dropped", "error": "rejected"}
@@ -70,7 +73,7 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     last: list[RenderableType] = []
     if samples := samples_in(f"{head}{rest}") if report is not measured else []:
         are = "is" if len(samples) == 1 else "are"
-        last.append(_rows([("samples", Text(f"{listed(samples[:3])} {are} test data"))]))
+        last.append(_rows([("test data", Text(f"{listed(samples[:3])} {are} toolfmt's sample words"))]))
     if more := _more(report, full):
         last.append(_rows([("more", Text(more))]))
     rest = "\n".join(filter(None, (rest, printed(spaced(last), width, colour) if last else "")))
@@ -119,7 +122,7 @@ def _format(report: Report) -> list[tuple[str, Text]]:
     """Return the format of calls, if the verdict does not contain it."""
     decided = report.format
     if decided.derived is not None:
-        text = f"{decided.name} ({decided.derived.kind}), {decided.derived.proof}; {_NOT_SEEN}"
+        text = f"{decided.name} (kind: {decided.derived.kind}), {decided.derived.proof}; {_NOT_SEEN}"
         return [("format", Text(visible(text)))]
     if report.verdict.tools != "broken":
         return []
@@ -127,7 +130,7 @@ def _format(report: Report) -> list[tuple[str, Text]]:
         return [("format", Text(_NO_FORMAT))]
     proofs = [evidence for evidence in decided.evidence if evidence.source == decided.confidence]
     proof = proofs[0].at_a_glance if proofs else "the default, without evidence"
-    how = " is declared" if decided.confidence == "declared" else ""
+    how = " (declared)" if decided.confidence == "declared" else ""
     return [("format", Text(f"{visible(decided.name)}{how}: {visible(proof)}"))]
 
 
@@ -278,7 +281,7 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
             if starts_vary(report.sections.response_starts)
             else " by default"
         )
-        lines.append(("prompt", f"ends with {prefill}{when}; the output continues from there", False))
+        lines.append(("prompt", f'ends with "{prefill}"{when}; the output continues from there', False))
     special = special_markers(report)
     if special:
         verb = "is a special token" if len(special) == 1 else "are special tokens"

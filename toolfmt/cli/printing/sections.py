@@ -17,7 +17,7 @@ from toolfmt.cli.printing.layout import ANSWER_STYLES
 from toolfmt.cli.printing.phrases import phrased
 from toolfmt.cli.printing.settings import leaving_out
 from toolfmt.inspect.report.growing_prompts import PrefixCondition, Turn
-from toolfmt.inspect.report.report import Answer, Report, Tokens, Variable
+from toolfmt.inspect.report.report import Answer, Report, RuntimeSupport, Tokens, Variable
 
 _MOST, _MOST_IDLE = 3, 8
 """Maximum number of variables in the summary, and of named variables without effect; the others are counted."""
@@ -58,15 +58,15 @@ def _prefix(report: Report) -> list[str]:
     ticks = f"the prompt contains the time and changes every {stability.tick}" if stability.tick else ""
     if stability.share >= 1:
         if ticks:
-            return [f"{ticks}; otherwise each prompt of the example starts with the previous one"]
+            return [f"{ticks}; otherwise each prompt of the test conversation starts with the previous one"]
         if worse := [condition for condition in stability.conditions if condition.share < 1]:
-            return [f"each prompt of the example starts with the previous one, except {_conditions(worse)}"]
-        return ["each prompt of the example conversation starts with the previous one"]
+            return [f"each prompt of the test conversation starts with the previous one, except {_conditions(worse)}"]
+        return ["each prompt of the test conversation starts with the previous one"]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     lines = sorted({turn.line for turn in broken if turn.line is not None})
     where = f" (line{'s' * (len(lines) > 1)} {listed(map(str, lines))})" if lines else ""
     when = f"; the first cache miss occurs when {broken[0].name}{where}" if broken else ""
-    stays = f"a prefix cache can reuse {int(stability.share * 100)} % of the prompts of the example conversation{when}"
+    stays = f"a prefix cache can reuse {int(stability.share * 100)} % of the prompts of the test conversation{when}"
     return [f"{stays}; {ticks}" if ticks else stays]
 
 
@@ -134,10 +134,18 @@ def everything(report: Report) -> list[RenderableType]:
         ("response text that the prompt already contains", _facts(_starts(report))),
         ("tokens", _facts(_costs(sections.tokens))),
         ("other engines", _facts(_differences(report))),
-        ("runtimes", _facts({one.runtime: one.why for one in sections.runtime_support})),
+        ("runtimes", _facts({one.runtime: _why(one) for one in sections.runtime_support})),
     ]
     chapters = [Group(Text(heading, "bold"), table) for heading, table in tables if table.row_count]
     return [Text(_SCOPE, "dim"), *chapters] if sections.details else [*chapters]
+
+
+def _why(support: RuntimeSupport) -> str:
+    """Return the reasons, the second with the runtime's name: "it" would refer to the template in the first."""
+    of_parser = support.why_parser
+    if support.why_template and of_parser.startswith("it "):
+        of_parser = f"{support.runtime} {of_parser.removeprefix('it ')}"
+    return "; ".join(filter(None, (support.why_template, of_parser)))
 
 
 def _answers(answers: Mapping[str, Answer]) -> Table:

@@ -14,7 +14,7 @@ def invented_result(report: Report) -> str:
     """Return the additional stop string of a prompt that describes the tools: an invented tool result."""
     if report.strategy != "prompt":
         return ""
-    return f'"{RESULT_HEADING}" (stops an invented tool result; only if the system prompt describes tools)'
+    return f'"{RESULT_HEADING}" if the system prompt describes tools (ends a tool result that the model invents)'
 
 
 def stops(report: Report) -> list[tuple[list[str], str]]:

@@ -39,8 +39,8 @@ def check_format_name(name: str, modules: Collection[str]) -> None:
         )
     if name in sys.stdlib_module_names:
         raise ToolfmtError(
-            f"{shown} is a module of Python's standard library, which {name}.py would shadow for whatever is run in "
-            f"that folder; choose another, {name}_calls"
+            f"{shown} is a module of Python's standard library, and programs run in the folder of {name}.py would "
+            f"import that file instead; choose another name, for example {name}_calls"
         )
     if name in _OF_WINDOWS:
         raise ToolfmtError(f"{shown} cannot name a file on Windows; choose another name, for example {name}_calls")

@@ -69,20 +69,20 @@ def _shown(files: ModelFiles, place: str, trusted: bool) -> ShownTurns:
     except LimitHit as hit:
         raise ToolfmtError(f"{place}: the template hit a limit ({hit.limit}): {hit.engine_message}") from None
     if shown.failure:
-        raise ToolfmtError(f"{place}: {shown.failure}; a format is read off a template that renders")
+        raise ToolfmtError(f"{place}: {shown.failure}; a format can be derived only from a template that renders")
     return shown
 
 
 def _known(format: ToolCallFormat, shown: ShownTurns, files: ModelFiles) -> tuple[str, ...]:
     """Return what to do if a known format parses the calls."""
     module = f"{FORMATS}/{module_of(format)}.py"
-    lines = [f"{format.name} already parses these calls, so nothing is written; its record is {module}"]
+    lines = [f"{format.name} already parses these calls, so nothing is written; {module} defines it"]
     if not shown.as_known:
-        lines.append("it writes them differently from the template: add this form to its `variants`")
+        lines.append("the format writes these calls differently than the template: add this form to its `variants`")
     listed = (format, *_formats_of(files))
     if new := [one for one in files.model_types if not any(one in known.model_types for known in listed)]:
-        lines.append(f"it does not list the model type {', '.join(new)}: that goes into its `model_types`")
-    lines.append(f"a new case of how these models write goes into corpus/{format.name}")
+        lines.append(f"the format does not list the model type {', '.join(new)}: add it to its `model_types`")
+    lines.append(f"to add an output of this model as a test case, write it into a file in corpus/{format.name}")
     return tuple(lines)
 
 
@@ -115,7 +115,7 @@ def _prepared(
 
 def _made(derived: DerivedFormat | None, shown: ShownTurns) -> str:
     if derived is None:
-        return f"no format can be derived, so that the engine is to be filled in: {shown.derivation.why_not}"
+        return f"no format can be derived, so you have to write the engine: {shown.derivation.why_not}"
     return "; ".join([f"derived ({derived.kind}), {derived.proof}", *derived.limits])
 
 

@@ -44,8 +44,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if _reached_by_strings_alone(facts, name):
             continue
         yield Diagnostic(
-            f"The template uses a filter `{name}`, which the renderers of Hugging Face templates do not have: it fails "
-            "where that is reached.",
+            f"The template uses the filter `{name}`, which transformers does not provide: rendering fails when it "
+            "reaches the filter.",
             "Remove the filter. Only the filters of jinja2 and `tojson` are available.",
             line,
         )

@@ -13,9 +13,9 @@ Why it matters: OpenAI clients send `arguments` as a string that contains JSON; 
 other form, the template raises an error, drops the arguments, or renders a call that the model would never write.
 Models copy the calls in their history.
 
-Affected runtimes: every runtime that passes the form that the template does not accept. The chat endpoints of vLLM
-(0.33.0) and SGLang (0.5.23) parse strings before they render. There, a rejected string affects only programs that
-render the template themselves.
+Affected runtimes: every runtime that passes arguments in the form that the template does not accept. The chat endpoints
+of vLLM (0.33.0) and SGLang (0.5.23) pass objects, also for strings. If the template rejects strings, these endpoints
+work; only programs that render the template themselves are affected.
 
 Example:
 
@@ -124,7 +124,7 @@ def _does_it(instead: str) -> str:
     servers = (
         ", and so do vLLM's and SGLang's chat endpoints"
         if instead == "objects"
-        else "; vLLM's and SGLang's chat endpoints always pass objects"
+        else ", but vLLM's and SGLang's chat endpoints always pass objects"
     )
     return f"`toolfmt render` does this{servers}"
 

@@ -52,10 +52,10 @@ def _null_rejected(facts: Facts) -> Iterator[Diagnostic]:
     null, absent = facts.capabilities["content_null"], facts.detail("content_absent")
     answer = absent if null.answer == "yes" else null
     if facts.renders_calls and answer.outcome in ("threw", "dropped"):
-        given = "content null" if answer is null else "no content, as transformers 5 passes null,"
+        given = "and content null" if answer is null else "without the key `content` (transformers 5 removes a null)"
         what = "is rejected" if answer.outcome == "threw" else "loses its call"
         yield Diagnostic(
-            f"A turn with a call and {given} {what}: {answer.evidence}.",
+            f"A turn with a call {given} {what}: {answer.evidence}.",
             _fix(facts, answer),
             answer.line,
             outcome="content-null-rejected",
@@ -83,7 +83,7 @@ def _null_printed(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["content_null"]
     if facts.renders_calls and answer.outcome == "none-printed":
         yield Diagnostic(
-            f"A turn with a call and null content is not rendered as empty: {answer.words}.",
+            f"In a turn with a call, null content is rendered as text: {answer.words}.",
             "Send an empty string instead of null; `toolfmt render` does this. In the template, write "
             "`message.content or ''`.",
             answer.line,

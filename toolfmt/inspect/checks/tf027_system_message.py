@@ -55,7 +55,8 @@ def _lost(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["system"]
     if facts.renders is None or facts.profile.takes_system or not takes_questions(facts.renders):
         return
-    what = f"is rejected: {answer.evidence}" if answer.answer == "error" else f"is dropped: {answer.evidence}"
+    dropped = answer.evidence.removeprefix("the system message ")
+    what = f"is rejected: {answer.evidence}" if answer.answer == "error" else dropped
     yield Diagnostic(
         f"The system message {what}.",
         give_instructions(facts),

@@ -7,10 +7,10 @@ What it checks: results without the tool's name, several results in one turn, an
   rendered under the name of one tool.
 - `orphaned-result-lost`: a result is rejected or dropped if its call is not in the conversation, for example after a
   program has removed old turns.
-- `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped. Or the
+- `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped, or the
   results of two tools are rendered under the name of one tool.
 
-Why it matters: OpenAI's clients send a result with the id of its call and nothing else. This template also needs the
+Why it matters: OpenAI's clients send a result with the id of its call and nothing else. Such a template also needs the
 tool's `name`, or it drops or reorders the results of a turn with several calls.
 
 Affected runtimes: every runtime that renders this template.
@@ -40,9 +40,10 @@ OUTCOMES = {
 def check(facts: Facts) -> Iterator[Diagnostic]:
     unnamed = facts.detail("results_unnamed")
     if facts.renders_calls and unnamed.outcome in ("threw", "dropped", "name-lost"):
-        problem = "is rejected: " if unnamed.outcome == "threw" else "is rendered incorrectly: "
+        problem = "is rejected: " if unnamed.outcome == "threw" else "is not rendered correctly: "
         yield Diagnostic(
-            f"A result without the tool's name, as OpenAI clients send it, {problem}{unnamed.evidence}.",
+            f"A result without the tool's name, as OpenAI clients send it, {problem}"
+            f"{unnamed.evidence.removeprefix('without name, ')}.",
             "Add the tool's name to every result; `toolfmt render` does this.",
             unnamed.line,
             outcome="nameless-result-lost",

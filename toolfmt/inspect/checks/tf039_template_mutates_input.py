@@ -47,7 +47,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if unsafe is not None:
             method, kind = unsafe.groups()
             known = method in ("append", "pop") and kind == "list"
-            elsewhere = "llama.cpp renders it all the same" if known else "llama.cpp does not know it either"
+            elsewhere = "llama.cpp accepts it" if known else "llama.cpp does not support it either"
             rarely = "" if error in probed else " when the first message is empty"
             yield Diagnostic(
                 f"The template calls .{method} on a {kind}{rarely}, which the sandbox of transformers rejects; "

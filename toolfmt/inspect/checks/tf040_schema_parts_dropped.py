@@ -91,10 +91,10 @@ def _parameter_line(facts: Facts) -> int | None:
 def _fix(facts: Facts) -> tuple[str, FixedBy]:
     """Return where to describe what is lost, and what then fixes the finding."""
     if shows_descriptions(facts):
-        return "Put it into the tool's description; `toolfmt render` does this.", "render"
+        return "State them in the tool's description; `toolfmt render` does this.", "render"
     if facts.takes_prose:
         return describe_tools(facts), "render"
     return (
-        "Put it into a message: the template renders no descriptions and rejects questions without tools.",
+        "State them in a message: the template renders no descriptions and rejects questions without tools.",
         "request",
     )

@@ -86,7 +86,7 @@ def _message(branches: Sequence[Branch]) -> str:
     if first.by == "role":
         what = f"{what} {listed_texts}"
     elif listed_texts:
-        what = f"{what} with {listed_texts} in it" if first.by == "text" else f"{what} that is {listed_texts}"
+        what = f"{what} that contains {listed_texts}" if first.by == "text" else f"{what} that is {listed_texts}"
     effects = {branch.effect for branch in branches}
     more = "" if len(effects) == 1 else ", and the like"
     changes = "change" if first.by == "number" else "changes"

@@ -37,7 +37,7 @@ OUTCOMES = {
 }
 
 _AFTER: dict[Turn, str] = {
-    "question": "a user message",
+    "question": "the first user message",
     "question without tools": "a user message in a request without tools",
     "result": "a tool result",
     "results": "several tool results",

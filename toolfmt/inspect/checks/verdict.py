@@ -36,7 +36,7 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
     by_prompt = [finding for finding in fixed if finding.fixed_by == "prompt"]
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
     if by_render:
-        prompt = f" {_codes(by_prompt)}: fixed only with `--strategy prompt`." if by_prompt else ""
+        prompt = f" Only `--strategy prompt` fixes {_codes(by_prompt)}." if by_prompt else ""
         return Verdict(
             "adapted",
             "Tool calling works if messages are normalized first; `toolfmt render` does this. "
@@ -56,7 +56,7 @@ def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
     if not renders:
         return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
     if all(map(is_about_parsing, errors)):
-        return f"Prompts can be rendered, but calls are rendered or declared wrongly: {_named(errors)}."
+        return f"Prompts can be rendered, but calls cannot be parsed reliably: {_named(errors)}."
     return f"Tool calling is not reliable: {_named(errors)}. Fix this first; `toolfmt render` cannot work around it."
 
 
@@ -93,7 +93,7 @@ def _known(format: FormatDecision) -> str:
 def _requested(format: FormatDecision) -> str:
     """The format that the system prompt requests."""
     if format.name is None or format.confidence in ("default", "none"):
-        return f"{format.name or default_format().name} (the default)"
+        return f"{format.name or default_format().name} (toolfmt's default)"
     if format.derived is not None:
         return "derived from the calls that the template renders"
     return f"{format.name} (the model's own)"

@@ -294,7 +294,7 @@ def _only_name(formats: Sequence[ToolCallFormat]) -> str | None:
 def _declares(declared: Declaration) -> str:
     names = listed((format.name for format in declared.formats), "or")
     return f"{declared.source} is {declared.value!r}, " + (
-        f"which means {names}" if names else "which no format is called"
+        f"a parser for {names}" if names else "which no format is called"
     )
 
 

@@ -101,7 +101,9 @@ class TemplateFailure(JsonRecord):
         """The explanation with the searchable error text, without the line."""
         if self.explanation:
             return f"{self.explanation} ({quote(self.engine_message.removesuffix('.'))})"
-        return ": ".join(filter(None, (HAPPENED.get(self.kind, ""), self.engine_message)))
+        # What is not rendered precedes the sentence, for example "a tool result is rejected: ".
+        happened = "" if self.kind == "not-rendered" else HAPPENED.get(self.kind, "")
+        return ": ".join(filter(None, (happened, self.engine_message)))
 
     @property
     def clause(self) -> str:

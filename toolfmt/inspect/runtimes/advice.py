@@ -54,6 +54,7 @@ _SPECIAL = 'send "skip_special_tokens": false'
 _PARALLEL = 'builds before May 2026 make one call per turn unless you send "parallel_tool_calls": true'
 _REJECTS = "the template rejects a plain question"
 _NOT_SHOWN = "the template renders no tools"
+_EVERY_OUTPUT = "parses the output of transformers, and of every other runtime"
 _GUESSED = "the format is unknown"
 _NOT_CHECKED = "not checked for .gguf files: inspect the model directory instead"
 
@@ -168,7 +169,7 @@ def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]
     made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
     if format is None:
         return (made, Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False))
-    return (made, Advice(TRANSFORMERS, our_parser(facts, format), remark="parses the output of any runtime"))
+    return (made, Advice(TRANSFORMERS, our_parser(facts, format), remark=_EVERY_OUTPUT))
 
 
 def _keeps_history(facts: Facts) -> bool:
@@ -213,11 +214,11 @@ def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice
 
 
 def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Advice:
-    render_step = ""
+    before = _DECODED
     if _keeps_history(facts):
         plain = "apply_chat_template(messages, tools=tools)"
-        render_step = f"render with {plain if as_sent else _rendered(facts, prompt=True)}; "
-    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"parses the output; {render_step}{_DECODED}")
+        before = f"render with {plain if as_sent else _rendered(facts, prompt=True)} and {_DECODED}"
+    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"parses the output; before that, {before}")
 
 
 def _flagged(runtime: str) -> _Adviser:
@@ -262,9 +263,9 @@ def _finds_itself(format: ToolCallFormat, support: RuntimeSupport) -> bool:
 
 def _nothing_to_do(facts: Facts, format: ToolCallFormat, support: RuntimeSupport) -> Advice:
     parser = format.runtime_parser(support.runtime)
-    how = "detected automatically" if _keeps_history(facts) else "detected"
     remark = f"it {parser.remark}" if parser and parser.remark else ""
-    text = f"uses {support.parser} by default" if support.why_parser == OWN_DEFAULT else f"{how}: {support.parser}"
+    by_default = support.why_parser == OWN_DEFAULT
+    text = f"uses {support.parser} by default" if by_default else f"detected automatically: {support.parser}"
     return Advice(support.runtime, text, remark=remark)
 
 
@@ -277,7 +278,7 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choic
         return Advice(MLX_LM, setting(name), remark=f"in tokenizer_config.json{instead}")
     if found is not None:
         return _without(facts, MLX_LM, format, f"it selects its parser {found}, which misparses these calls")
-    return _without(facts, MLX_LM, format, "it has no parser for this format")
+    return _without(facts, MLX_LM, format, "no parser for this format")
 
 
 def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
@@ -290,12 +291,13 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport,
         return Advice(MLX_SWIFT_LM, text, remark="in its ModelConfiguration" + (f"; {doubt}" if doubt else ""))
     misparses = ", which misparses these calls" if support.right is False else ""
     taking = "" if found is None else f"; it selects {found}{misparses}"
-    return Advice(MLX_SWIFT_LM, f"{NONE}it has no parser for this format{taking}", False)
+    return Advice(MLX_SWIFT_LM, f"{NONE}no parser for this format{taking}", False)
 
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
     confirmed = DERIVED in parser_names(format, LLAMA_CPP)
-    remarks = [] if confirmed else [f"it derives a parser from the template; not confirmed for {_of(format)}"]
+    doubt = f"llama.cpp derives a parser from the template; whether it parses {_of(format)} is not confirmed"
+    remarks = [] if confirmed else [doubt]
     if facts.yes("parallel_tool_calls"):
         remarks.append(_PARALLEL)
     made = Advice(LLAMA_CPP, "--jinja", remark="; ".join(remarks))

@@ -100,7 +100,7 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
     """
     known = format.runtime_parser(runtime)
     if known is None:
-        return ParserChoice(why_not="it has no parser for this format")
+        return ParserChoice(why_not="no parser for this format")
     if known.only_in:
         return ParserChoice(why_not=f"{known.name} is only in {known.only_in}")
     if (runtime, known.name) in SERVES:

@@ -130,7 +130,7 @@ def _llama_cpp(files: ModelFiles) -> TemplateChoice:
     elif _at(files, _JINJA):
         # A default.jinja among the additional ones comes later in the converter's list and wins there too.
         found = [source for source in files.templates if source.origin.endswith(".jinja")]
-        why = f"its converter takes {_JINJA} where {_TOKENIZER} holds none"
+        why = f"its converter takes {_JINJA}, because {_TOKENIZER} has no template"
     else:
         found = _at(files, _PROCESSOR)
         why = (

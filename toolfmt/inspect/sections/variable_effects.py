@@ -28,7 +28,8 @@ def described(was: str, becomes: str) -> Effect:
     made = _whole(was, becomes)
     if GIVEN in becomes and GIVEN not in was:
         at = becomes.find(GIVEN)
-        return Effect("printed", "it is inserted as given: {}", (excerpt(becomes, at - 30, at + len(GIVEN) + 30, 80),))
+        shown = excerpt(becomes, at - 30, at + len(GIVEN) + 30, 80)
+        return Effect("printed", 'inserts it unchanged, as in "{}"', (shown,))
     if not made.removed.strip() and not made.added.strip():
         return Effect("blanks", "changes whitespace only")
     block = _block(was, becomes)

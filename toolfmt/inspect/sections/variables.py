@@ -89,7 +89,7 @@ def variables(facts: Facts) -> tuple[Variable, ...]:
 
 def _taking(form: str, others: Sequence[str] = ()) -> Effect:
     """Return the effect that tools are accepted in this form, and the variables that have to be set as well."""
-    words = f"can contain the tools instead of `tools`, as {form}"
+    words = f"accepts the tools instead of `tools`, as {form}"
     if not others:
         return Effect("takes-tools", words)
     return Effect("takes-tools", f"{words}; {{}} has to be given as well", (listed(others, "or"),))
@@ -279,7 +279,7 @@ def _appended(effect: Effect, words: str, *excerpts: str) -> Effect:
 # --- values to try
 
 _BOOLEANS = (_Value("true", True), _Value("false", False))
-_A_TEXT = _Value("a string", GIVEN, described=True)
+_A_TEXT = _Value(f"a string such as {GIVEN}", GIVEN, described=True)
 _DOCUMENTS = _Value("a list of documents", [_DOCUMENT], described=True)
 _A_LIST = _Value("a list of strings", [GIVEN], described=True)
 

@@ -150,7 +150,7 @@ def _own(gap: Gap, request: Sequence[Message]) -> Iterator[tuple[int, str, str]]
             name = str(function_of(call)["name"])
             yield message, name, f"its call of {name}"
             for key, value in entries_of(call):
-                label = f"the argument {name}: {key}"
+                label = f"the argument {key} of {name}"
                 yield from ((message, word, label) for word in (key, *truths(value)))
     after = gap.after
     if after and after.message >= 0:

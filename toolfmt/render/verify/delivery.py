@@ -363,7 +363,6 @@ def _numbers_in(text: str, twin: SentinelRequest) -> list[int]:
 _WHAT = {
     "text": "its text",
     "reasoning": "its reasoning",
-    "argument": "the argument {}",
     "call": "its call of {}",
     "definition": "{}",
 }
@@ -371,7 +370,10 @@ _WHAT = {
 
 def _label(request: Sequence[Message], piece: RequestSpan) -> str:
     """Return a description of the text, its message first."""
-    what = _WHAT[piece.kind].format(piece.name)
+    tool, _, key = piece.name.partition(": ")
+    what = f"the argument {key} of {tool}" if key else f"an argument of {tool}"
+    if piece.kind != "argument":
+        what = _WHAT[piece.kind].format(piece.name)
     return f"messages[{piece.message}] ({request[piece.message]['role']}): {what}" if piece.message >= 0 else what
 
 

@@ -34,7 +34,7 @@ def hint(environment: jinja2.Environment, source: str, message: str) -> str:
     if curly is not None:
         return f"{curly[1]} is not a quotation mark in jinja2: write ' or \""
     if _CUT_OFF in message:
-        return "the file ends in the middle of a tag: what should follow is missing"
+        return "the file ends in the middle of a tag; it may be truncated"
     block = _unclosed(environment, source) if _UNCLOSED in message else None
     return "" if block is None else f"look at the `{block.name}` in line {block.line}, which is not closed"
 

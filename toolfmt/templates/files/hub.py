@@ -101,7 +101,9 @@ def _fetch(repo: Repository, folder: Path) -> None:
     except (_DownloadFailed, KeyboardInterrupt):
         raise
     except Exception:  # noqa: BLE001 - the errors depend on the HTTP library of the huggingface_hub version
-        raise _DownloadFailed(f"{endpoint} did not give {revision}; check the network and try again") from None
+        raise _DownloadFailed(
+            f"{revision} could not be downloaded from {endpoint}; check the network and try again"
+        ) from None
 
 
 def _names(siblings: list[RepoSibling], repository: str) -> list[str]:

@@ -45,7 +45,7 @@ def derive_from(renders: Renders, shape: TurnShape | None) -> Derived:
     Raise only `LimitHit`.
     """
     if shape is None:
-        return Derived(None, why_not="the template renders no call that contains the given name and value")
+        return Derived(None, why_not="the template does not render toolfmt's test call with its name and argument")
     try:
         derivation = Candidates(renders, shape)
     except NotDerivable as why:
