@@ -144,8 +144,7 @@ class Tags:
     def has_loose_tags(self, text: str) -> bool:
         """Whether a text after an end marker begins with a part of the start marker of a key, or has the end marker of
         a key, or the start marker of a value, without the other of its pair."""
-        begin = text.lstrip()
-        if begin.startswith(self.key_opener[:_MARKER]) and not begin.startswith(self.key_opener):
+        if text.lstrip().startswith(self.key_opener[:_MARKER]):
             return True
         if self.header.quote:
             return False
