@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 _NEAR = 6
 """Number of characters by which the literals of a table are grouped."""
+Near: TypeAlias = tuple[frozenset[str], tuple[str, ...]]
 MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
 
 
@@ -89,7 +90,7 @@ class ManyLiterals(Literals):
     pattern does not depend on them, because each begins with a line break or is only searched for with `match`.
     """
 
-    __slots__ = ("_groups", "_names", "_table")
+    __slots__ = ("_groups", "_names", "_near", "_table")
 
     def __init__(self, table: LiteralTable, names: tuple[str, ...] = ()) -> None:
         self._table, self._names = table, names
@@ -108,28 +109,28 @@ class ManyLiterals(Literals):
             self.may_end = table.pattern.search
         elif name == "_groups":
             self._groups = _groups(names)
+        elif name == "_near":
+            self._near = lru_cache(maxsize=256)(self._of_beginning)
         return object.__getattribute__(self, name)
 
     def adding(self, *others: str) -> Literals:
         return ManyLiterals(_table_with(self._table, others), self._names)
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
-        table, rest = self._table, text[at : at + self.longest]
-        begun, lengths = table.near(rest[:_NEAR])
-        ends = not closed and at + len(rest) == len(text)
-        if ends and rest in begun:
+        begun, near = self._near(text[at : at + _NEAR])
+        if not closed and len(text) - at < self.longest and text[at:] in begun:
             return ""
-        found = None
-        for name in self._groups.get(rest[:2]) or self._groups.get(rest[0], ()):
-            if rest.startswith(name):
-                found = name
-                break
-            if ends and name.startswith(rest):
-                return ""
-        for length in lengths:
-            if rest[:length] in table.literals:
-                return rest[:length] if found is None or length > len(found) else found
-        return found
+        for literal in near:
+            if text.startswith(literal, at):
+                return literal
+        return None
+
+    def _of_beginning(self, beginning: str) -> Near:
+        """Return what `LiteralTable.near` does, with the names."""
+        begun, near = self._table.near(beginning)
+        names = self._groups.get(beginning[:2]) or self._groups.get(beginning[0], ())
+        names = tuple(name for name in names if name.startswith(beginning) or beginning.startswith(name))
+        return (begun | _begun(names, beginning), _longest_first({*near, *names})) if names else (begun, near)
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         search = self._table.pattern.search
@@ -183,20 +184,31 @@ class LiteralTable:
             groups.setdefault(literal[:2], []).append(literal)
         return groups
 
-    def _near(self, beginning: str) -> tuple[frozenset[str], tuple[int, ...]]:
+    def _near(self, beginning: str) -> Near:
         """Return what a text may be that starts with these characters, of which there are at most `_NEAR`.
 
         Returns:
-            The texts that may become a literal, and the lengths of the literals that it may start with, the longest
-            first.
+            The texts that may become a literal, and the literals that it may start with, the longest first.
         """
         groups = self._groups
         found = (beginning[0], beginning[:2]) if len(beginning) > 1 else [key for key in groups if key[0] == beginning]
         group = [literal for key in found for literal in groups.get(key, ())]
-        longer = [literal for literal in group if literal.startswith(beginning)]
-        begun = frozenset(literal[:end] for literal in longer for end in range(len(beginning), len(literal)))
-        lengths = {len(literal) for literal in group if beginning.startswith(literal)}.union(map(len, longer))
-        return begun, tuple(sorted(lengths, reverse=True))
+        near = {literal for literal in group if literal.startswith(beginning) or beginning.startswith(literal)}
+        return _begun(near, beginning), _longest_first(near)
+
+
+def _begun(literals: Iterable[str], beginning: str) -> frozenset[str]:
+    """Return the texts that start with `beginning` and may become one of the literals."""
+    return frozenset(
+        literal[:end]
+        for literal in literals
+        if literal.startswith(beginning)
+        for end in range(len(beginning), len(literal))
+    )
+
+
+def _longest_first(literals: Collection[str]) -> tuple[str, ...]:
+    return tuple(sorted(literals, key=len, reverse=True))
 
 
 @lru_cache(maxsize=64)
