@@ -15,7 +15,7 @@ from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.engine import Inner, NameAtStart
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import look_ahead
-from toolfmt.formats.scanner.scanner import Reading, Scan
+from toolfmt.formats.scanner.scanner import SPACES, Reading, Scan
 
 _NAME_START = re.compile(r"[\w$@]")
 NAME_CHARACTERS = r"\w.:/$@+-"
@@ -136,9 +136,12 @@ def close_frame(scan: Scan, calls: CallBuilder, opener: str, *closers: str) -> R
 def follows(scan: Scan, *wanted: str) -> Reading[str]:
     """Consume whitespace and one of the literals after it. Return the literal, or an empty string if none follows; then
     nothing is consumed."""
+    sought, at = literals(*wanted), scan.at
+    if at < len(scan.text) and scan.text[at] not in sought.first and scan.text[at] not in SPACES:
+        return ""  # as almost always
     here = scan.position
     yield from scan.skip_spaces()
-    found = yield from scan.literal(literals(*wanted))
+    found = yield from scan.literal(sought)
     if not found:
         scan.rewind(here)
     return found
