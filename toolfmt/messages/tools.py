@@ -111,10 +111,11 @@ def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
         return tools.schemas
     schemas: dict[str, dict[str, Any]] = {}
     positions: dict[str, int] = {}
-    for position, listed in enumerate(_listed(tools)):
-        tool = _entry(listed, position)
-        if _other_type(tool) is not None:
-            continue
+    for position, tool in enumerate(_listed(tools)):
+        if not (isinstance(tool, dict) and "function" in tool):
+            tool = _entry(tool, position)
+            if _other_type(tool) is not None:
+                continue
         function, name, called = _checked_function(tool, position)
         if (first := positions.setdefault(name, position)) != position:
             message = f"tools[{position}]: {_repeated(name, first)}; the first one counts"
