@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
@@ -20,7 +20,10 @@ class Literals:
     and a text that may become one.
     """
 
-    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "literals", "longest", "may_end", "trigger")
+    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "literals", "longest", "trigger")
+
+    _closed: re.Pattern[str] | None
+    _open: re.Pattern[str] | None
 
     def __init__(self, literals: tuple[str, ...]) -> None:
         self.literals = frozenset(literals)
@@ -34,25 +37,22 @@ class Literals:
         self.trigger, self.before = _trigger(self.literals)
         """A character that is the first of every literal, or the second after one of `before`. `may_end` is not needed
         for a text without it that does not end with one of those. Empty if there is no such character."""
+        self._closed = self._open = None
 
-    _closed: re.Pattern[str]
-    _open: re.Pattern[str]
-    may_end: MayEnd
-    """Finds the first literal in a text, or what may become one at its end."""
-
-    def __getattr__(self, name: str) -> Any:
+    def _compiled(self, closed: bool) -> re.Pattern[str]:
         """Compile a pattern at its first use. Most formats never search for all of their literals, and compiling them
         would take most of the time of a first parser."""
-        if name == "_closed":
+        if closed:
             longest_first = sorted(self.literals, key=lambda literal: (-len(literal), literal))
             self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        elif name == "_open":
-            self._open = re.compile(_trie(self.literals))
-        elif name == "may_end":
-            self.may_end = self._open.search
-        else:
-            raise AttributeError(name)
-        return object.__getattribute__(self, name)
+            return self._closed
+        self._open = re.compile(_trie(self.literals))
+        return self._open
+
+    @property
+    def may_end(self) -> MayEnd:
+        """Finds the first literal in a text, or what may become one at its end."""
+        return (self._open or self._compiled(False)).search
 
     def adding(self, *others: str) -> Literals:
         """Return these literals and others."""
@@ -60,7 +60,7 @@ class Literals:
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """Return the index of the first literal, and the literal; "" if the end of the text may become one."""
-        found = (self._closed if closed else self._open).search(text, at)
+        found = ((self._closed if closed else self._open) or self._compiled(closed)).search(text, at)
         if found is None:
             return None
         literal = found.group()
@@ -75,7 +75,7 @@ class Literals:
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
         """Return the literal at this index; "" if the end of the text may become one, None if there is none."""
-        found = (self._closed if closed else self._open).match(text, at)
+        found = ((self._closed if closed else self._open) or self._compiled(closed)).match(text, at)
         if found is None:
             return None
         if not closed and found.end() == len(text) and self._extendable.get(found.group(), True):
@@ -105,13 +105,15 @@ class ManyLiterals(Literals):
             self.first = table.first.union(name[0] for name in names)
         elif name == "longest":
             self.longest = max(table.longest, max(map(len, names), default=0))
-        elif name == "may_end":
-            self.may_end = table.pattern.search
         elif name == "_groups":
             self._groups = _groups(names)
         elif name == "_near":
             self._near = lru_cache(maxsize=256)(self._of_beginning)
         return object.__getattribute__(self, name)
+
+    @property
+    def may_end(self) -> MayEnd:
+        return self._table.pattern.search
 
     def adding(self, *others: str) -> Literals:
         return ManyLiterals(_table_with(self._table, others), self._names)
@@ -127,10 +129,9 @@ class ManyLiterals(Literals):
 
     def _of_beginning(self, beginning: str) -> Near:
         """Return what `LiteralTable.near` does, with the names."""
-        begun, near = self._table.near(beginning)
-        names = self._groups.get(beginning[:2]) or self._groups.get(beginning[0], ())
-        names = tuple(name for name in names if name.startswith(beginning) or beginning.startswith(name))
-        return (begun | _begun(names, beginning), _longest_first({*near, *names})) if names else (begun, near)
+        of_table = self._table.near(beginning)
+        group = self._groups.get(beginning[:2]) or self._groups.get(beginning[0])
+        return of_table if group is None else _near(group, beginning, *of_table)
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         search = self._table.pattern.search
@@ -192,23 +193,20 @@ class LiteralTable:
         """
         groups = self._groups
         found = (beginning[0], beginning[:2]) if len(beginning) > 1 else [key for key in groups if key[0] == beginning]
-        group = [literal for key in found for literal in groups.get(key, ())]
-        near = {literal for literal in group if literal.startswith(beginning) or beginning.startswith(literal)}
-        return _begun(near, beginning), _longest_first(near)
+        group = [literal for key in found if key in groups for literal in groups[key]]
+        return _near(group, beginning)
 
 
-def _begun(literals: Iterable[str], beginning: str) -> frozenset[str]:
-    """Return the texts that start with `beginning` and may become one of the literals."""
-    return frozenset(
-        literal[:end]
-        for literal in literals
-        if literal.startswith(beginning)
-        for end in range(len(beginning), len(literal))
-    )
-
-
-def _longest_first(literals: Collection[str]) -> tuple[str, ...]:
-    return tuple(sorted(literals, key=len, reverse=True))
+def _near(
+    group: Iterable[str], beginning: str, begun: frozenset[str] = frozenset(), others: tuple[str, ...] = ()
+) -> Near:
+    """Return what `LiteralTable.near` does, for these literals and `others`, whose beginnings are `begun`."""
+    longer = {literal for literal in group if literal.startswith(beginning)}
+    near = longer.union(literal for literal in group if beginning.startswith(literal))
+    if not near:
+        return begun, others
+    ends = {literal[:end] for literal in longer for end in range(len(beginning), len(literal))}
+    return begun.union(ends), tuple(sorted(near.union(others), key=len, reverse=True))
 
 
 @lru_cache(maxsize=64)
