@@ -185,7 +185,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def arguments(self, fragment: str) -> None:
         """Add JSON text to the arguments."""
         if self.emitting:
-            self._fragments.append(fragment)
+            self.fragments.append(fragment)
         elif self.counts_length:
             self._unemitted += len(fragment)
             if self._unemitted > MOST_UNDECLARED:
@@ -278,7 +278,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def _pending(self, span: Span) -> PendingSpan:
         if self.emitting and not (self._held or self.withheld):
             return PendingSpan(self._scan, span, calls=self, fragments=self._emitted, emits=True)
-        return PendingSpan(self._scan, span, calls=self, fragments=self._fragments if self.emitting else [])
+        return PendingSpan(self._scan, span, calls=self, fragments=self.fragments if self.emitting else [])
 
     def dry_run(self, scan: Scan, until: Until = "end") -> DryRun:
         """Return calls of the same tools, for parsing a text of another scanner without reporting anything."""
@@ -367,10 +367,10 @@ class CallBuilder(DeclaredTools, ArgumentsText):
 
     def _take_state(self, other: CallBuilder) -> None:
         """Take over all but the events, the scanner and the text of the arguments."""
-        own = self.events, self._scan, self._fragments, self._emitted, self._held
+        own = self.events, self._scan, self.fragments, self._emitted, self._held
         self.__dict__.clear()
         self.__dict__.update(other.__dict__)
-        self.events, self._scan, self._fragments, self._emitted, self._held = own
+        self.events, self._scan, self.fragments, self._emitted, self._held = own
         self._tolerated = dict(other._tolerated)
 
     def accept(self, trial: Trial) -> None:
@@ -381,7 +381,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         self.events.extend(trial.events)
         self._take_state(trial)
         self.index += shift
-        self._fragments, self._emitted = trial._fragments, trial._emitted
+        self.fragments, self._emitted = trial.fragments, trial._emitted
         for name in ("started", "ended", "keyed", "from_index"):
             del self.__dict__[name]
 
@@ -428,7 +428,8 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def _finish(self, position: int) -> None:
         if not self._open:
             return
-        self.flush()
+        if self.fragments:
+            self.flush()
         self._open = False
         continued = self._continued
         if continued:
@@ -441,9 +442,9 @@ class CallBuilder(DeclaredTools, ArgumentsText):
             self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self.index)]
             self.index -= 1
             return
-        span = (max(self._begin, 0), max(position, 0))
+        span = (self._begin if self._begin > 0 else 0, position if position > 0 else 0)
         if self._refusal is None:
-            call = self._name, self._syntax, "".join(self._fragments if self.withheld else self._emitted)
+            call = self._name, self._syntax, "".join(self.fragments if self.withheld else self._emitted)
             if self.withheld:
                 self._emit_or_reject(call)
         if self._refusal is None:
@@ -545,7 +546,7 @@ class Trial(CallBuilder):
     streams = False
 
     def __init__(self, scan: Scan, calls: CallBuilder) -> None:
-        self.events, self._scan, self._fragments, self._emitted = [], scan, [], []
+        self.events, self._scan, self.fragments, self._emitted = [], scan, [], []
         self._take_state(calls)
         self.committed = True
         self.from_index = calls.index
@@ -554,7 +555,7 @@ class Trial(CallBuilder):
         """Whether the last call that started has a key."""
 
     def _pending(self, span: Span) -> PendingSpan:
-        return PendingSpan(self._scan, span, calls=self, fragments=self._fragments if self.emitting else [])
+        return PendingSpan(self._scan, span, calls=self, fragments=self.fragments if self.emitting else [])
 
     def start(self, name: str, id: str | None = None, *, repaired: str = "") -> None:
         super().start(name, id, repaired=repaired)

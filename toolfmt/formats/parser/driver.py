@@ -30,7 +30,8 @@ from toolfmt.messages.events import Content, Event, Reasoning
 class Driver:
     """Parses one output in one format."""
 
-    # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
+    # Most defaults are class attributes: setting them in `__init__` would cost time for each parser. Those that every
+    # chunk needs are set there, because an attribute of the object is found sooner.
     fed = False
     """False while the prefix, which is text of the prompt, is parsed; then True."""
     state: Literal["between", "content", "example", "call", "reasoning", "block_start"] = "between"
@@ -86,6 +87,7 @@ class Driver:
         self.calls = CallBuilder(self.scan, schemas, allowed, self.markers.ends)
         self.events = self.calls.events
         self.parts: list[str] = []
+        self.waiting = self.text = self.check = None
         if validate is not None:
             self.calls.checked = True
         if self.markers.name_at_start:
@@ -448,7 +450,8 @@ class Driver:
         self.waiting = next(self.reading, None)
         if scan.at:
             scan.compact()
-        self.calls.flush()
+        if self.calls.fragments:
+            self.calls.flush()
         if self.text is not None:
             self._join()
         events = self.events

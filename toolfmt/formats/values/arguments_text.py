@@ -36,7 +36,7 @@ class ArgumentsText:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self._fragments: list[str] = []
+        self.fragments: list[str] = []
         """The arguments, or the held value, since the last event."""
         self._emitted: list[str] = []
         """The arguments of the open call that were emitted."""
@@ -72,22 +72,22 @@ class ArgumentsText:
             return False
         self.count_repeated()
         self.flush()
-        self._held = (*self._held, _Held(key, at, self._fragments))
-        self._fragments = []
+        self._held = (*self._held, _Held(key, at, self.fragments))
+        self.fragments = []
         return True
 
     def end_repeated(self) -> None:
         """Drop the value of a repeated key, which has been parsed. If it is not the same again, reject the call."""
         *outer, held = self._held
         self._held = tuple(outer)
-        value, self._fragments = "".join(self._fragments), held.fragments
+        value, self.fragments = "".join(self.fragments), held.fragments
         compare_repeated(self, held.key, value, held.at)
 
     def so_far(self) -> str | None:
         """Return the arguments so far, or the held value, as JSON text; None if they are not emitted."""
         if not self.emitting:
             return None
-        return "".join(self._fragments if self._held else (*self._emitted, *self._fragments))
+        return "".join(self.fragments if self._held else (*self._emitted, *self.fragments))
 
     def count_repeated(self) -> None:
         """Count another repeated key. Raises `Malformed` if there are too many."""
@@ -99,13 +99,13 @@ class ArgumentsText:
         if self._repeated:
             self._repeated = 0
         if self._held or self.withheld:
-            self._held, self._fragments, self.withheld = (), [], False
+            self._held, self.fragments, self.withheld = (), [], False
 
     def flush(self) -> None:
         """Emit the arguments since the last event as one event. A held value is not emitted."""
-        if self._fragments and not (self._held or self.withheld):
-            said = "".join(self._fragments)
+        if self.fragments and not (self._held or self.withheld):
+            said = "".join(self.fragments)
             if said:
                 self.events.append(ToolCallArguments(self.index, said))
                 self._emitted.append(said)
-            self._fragments = []
+            self.fragments = []
