@@ -239,10 +239,11 @@ def _checked_function(tool: object, position: int) -> tuple[Mapping[str, Any], s
     name = function.get("name")
     if not isinstance(name, str) or not name:
         raise BadTools(f'tools[{position}]: the tool has no "name"; a name is a string that is not empty')
-    called = "parameters"
-    if function.get(called) is None:
+    called, description = "parameters", function.get("description")
+    schema = function.get(called)
+    if schema is None:
         called = next((key for key in _SCHEMA_NAMES if function.get(key) is not None), called)
-    description, schema = function.get("description"), function.get(called)
+        schema = function.get(called)
     if description is not None and not isinstance(description, str):
         raise BadTools(f'tools[{position}] ({name}): "description" must be a string, not {kind_of(description)}')
     if schema is not None and not isinstance(schema, _MAPPINGS):
