@@ -457,7 +457,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
             raw = self._scan.kept_between(*span)
             self.events.append(UncheckedEnd(self.index, span, self.tolerances, raw))
         else:
-            self.events.append(ToolCallEnd(self.index, span, self.tolerances))
+            self.events.append(ToolCallEnd(self.index, span, tuple(self._tolerated)))
 
     @property
     def _syntax(self) -> str:

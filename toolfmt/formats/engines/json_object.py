@@ -337,7 +337,7 @@ class JsonObject(Frame):
 
     def _read_calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         closed = bool(self._all_closers or self._surroundings.tail)
-        yield from read_calls(scan, calls, keys, self._read_call, closed=closed)
+        return read_calls(scan, calls, keys, self._read_call, closed=closed)
 
     def _check_unframed(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         """Commit to calls without a frame if nothing else follows on their line; if not, raise `Malformed`. Consume
@@ -451,7 +451,7 @@ class KeyedObject(JsonObject):
         yield from ()
 
     def _read_calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
-        yield from read_calls(scan, calls, keys, _read_keyed)
+        return read_calls(scan, calls, keys, _read_keyed)
 
 
 class _Surroundings(NamedTuple):

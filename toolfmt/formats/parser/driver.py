@@ -281,7 +281,8 @@ class Driver:
         self.state = outside
         if found in ("calls", "empty"):
             self._begin_line()
-        return None if found in ("calls", "empty") or within is not None or back > behind_opener else ""
+            return None
+        return None if within is not None or back > behind_opener else ""
 
     def _frame(self, opener: str, begin: int, first: bool) -> Reading[Literal["calls", "another", "empty", "nothing"]]:
         """Parse a frame from `begin` on. Return `calls`; `another` after a malformed call with another one after it;

@@ -108,7 +108,7 @@ class ManyLiterals(Literals):
         elif name == "_groups":
             self._groups = _groups(names)
         elif name == "_near":
-            self._near = lru_cache(maxsize=256)(self._of_beginning)
+            self._near = lru_cache(maxsize=128)(self._of_beginning)
         return object.__getattribute__(self, name)
 
     @property
