@@ -50,6 +50,8 @@ DECISIVE = {
     "xml_function/malformed: part of an end marker makes the end of the value ambiguous",
 }
 """Cases of rules that hardly any other case shows: every run takes them."""
+UNFINISHED = {"k2_horizon/single: a call without the outer frame"}
+"""Cases whose end marker may be the beginning of a longer one."""
 
 
 @pytest.mark.sample(990)
@@ -226,7 +228,7 @@ def test_a_complete_call_in_the_prompt_does_not_reach_into_the_output() -> None:
         if case.topic in ("single", "several") and case.clean and not case.prefix:
             known = get(case.format)
             begun = answer_prefix(case.text, known.markers.output_starts, known.headers, known.reasoning_read)
-            if begun == case.text and case.calls:
+            if begun == case.text and case.calls and case.id not in UNFINISHED:
                 came = events_of(case.format, [" ok"], tools=case.tools, prefix=case.text)
                 assert [event for event in came if not isinstance(event, Content)] == [], case.id
                 read += 1

@@ -431,11 +431,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         if self.fragments:
             self.flush()
         self._open = False
-        continued = self._continued
-        if continued:
-            self._continued = False
-            # Not if nothing of it was emitted.
-            continued = not any(isinstance(e, ToolCallStart) and e.index == self.index for e in self.events)
+        continued, self._continued = self._continued, False
         if not continued and (position < 0 or (position == 0 and self._refusal is None)):
             # It ended within the prefix, although that became clear only now.
             of_this = (ToolCallStart, ToolCallArguments)

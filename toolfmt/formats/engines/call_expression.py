@@ -22,7 +22,7 @@ from toolfmt.formats.engines.json_members import Keys
 from toolfmt.formats.engines.json_object import read_calls
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
-from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
+from toolfmt.formats.scanner.scanner import LONGEST_WORD, Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import UNESCAPED, escaped, quoted
 from toolfmt.formats.values.name_repair import without_namespace
 from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
@@ -340,6 +340,8 @@ class CallExpression(Frame):
             if separator and separator != self.between.strip():
                 calls.record_tolerance("other_separator")
             yield from self._read_call(scan, calls, frame)
+            if calls.declared and (yield from self._argument_follows(scan, calls)):
+                raise Malformed(expected="the end of the call")  # its bracket was closed too early
             calls.end()
             if not self.enclosing:
                 another = (yield from self._lead_follows(scan)) if frame.bare else False
@@ -377,6 +379,17 @@ class CallExpression(Frame):
             if not frame.opened and not (yield from self._line_ends(scan)):
                 raise Malformed(expected=one_of((end, *self._call_delimiters)))
             calls.record_tolerance("missing_closer")  # every call is complete, and nothing else follows on the line
+
+    def _argument_follows(self, scan: Scan, calls: CallBuilder) -> Reading[bool]:
+        """Return whether the key of another argument that the tool declares follows, without consuming it."""
+        here, delimiters = scan.position, self._delimiters
+        found = False
+        if delimiters.separator and delimiters.assign and (yield from follows(scan, delimiters.separator)):
+            yield from scan.skip_spaces()
+            key = (yield from scan.take_while(delimiters.notation.key, LONGEST_WORD)).strip()
+            found = calls.declares(key) is True and bool((yield from follows(scan, *delimiters.assigns)))
+        scan.rewind(here)
+        return found
 
     def _lead_follows(self, scan: Scan) -> Reading[bool]:
         """Return whether the lead of another call follows directly, without consuming it."""

@@ -72,10 +72,10 @@ _FIRST_KEY = gradual(r"\{", r"[ \n]{0,8}", '"', r"(?P<key>[\w.-]{1,24})", '"', "
 """The most common start of arguments: a first key, its colon and the first character of a value. A single match of a
 regular expression is a fast path for these."""
 _FURTHER_MEMBER = re.compile(
-    r"""[ \t\r\n]{0,32}(?:\Z|,[ \t\r\n]{0,32}(?:\Z|"(?:\Z|[^"\\\n]{1,64}(?:\Z|"(?:\Z|[ \t]{0,8}"""
+    r"""[ \t\r\n]{0,32}(?:\Z|,?[ \t\r\n]{0,32}(?:\Z|"(?:\Z|[^"\\\n]{1,64}(?:\Z|"(?:\Z|[ \t]{0,8}"""
     r"""(?:\Z|(?P<whole>:)))))))"""
 )
-"""A member after the closing brace of the call: a comma, a key and a colon."""
+"""A member after the closing brace of the call: a comma, which may be missing, a key and a colon."""
 _PLAIN_KEY = re.compile(r'[ \t\r\n]*(,)?[ \t\r\n]*"([\w.:/$@+-]{1,64})"[ \t\r\n]*:[ \t\r\n]*(?=[^ \t\r\n])')
 """A key of which the comma, the colon and the first character of the value have arrived: a fast path for most keys."""
 _PLACEHOLDER_STARTS = ".…<"
@@ -245,8 +245,11 @@ def read_members(
                 calls.commit()
         raise
     if call.streamed or call.buffered is not None:
-        if not keys.optional.issuperset(call.other_members):
+        if extra := call.other_members.keys() - keys.optional:
             calls.record_tolerance("extra_key")
+            if call.name and any(calls.declares(key, call.name) for key in extra):
+                # The object of the arguments was closed too early, or it is not known which value is meant.
+                calls.mark_rejected("invalid_arguments", "all arguments in one object", scan.position - 1)
     else:
         _supply_arguments(calls, call, scan.position - 1)
     if call.streamed:
@@ -266,12 +269,15 @@ def skip_surplus(scan: Scan, calls: CallBuilder, notation: Notation = JSON) -> R
     call is rejected, up to its real end. If the output ends in such a member, the call is incomplete. An extra closing
     brace is a tolerance.
     """
-    if (yield from scan.begins(_FURTHER_MEMBER)) is not None:
+    further = yield from scan.begins(_FURTHER_MEMBER)
+    if further is not None:
         calls.mark_rejected("malformed_syntax", "the end of the call")
-        while (yield from next_key(scan, calls, False, notation)) is not None:
+        first = "," not in further[0].partition('"')[0]
+        while (yield from next_key(scan, calls, first, notation)) is not None:
             yield from read_value(scan, Buffered(scan), notation)
-    elif scan.closed and (begun := _FURTHER_MEMBER.match(scan.text, scan.at)):
-        if '"' in begun[0] or (scan.cut and "," in begun[0]):
+            first = False
+    elif scan.closed and (begun := _FURTHER_MEMBER.match(scan.text, scan.at)) and "," in begun[0]:
+        if '"' in begun[0] or (scan.cut and "missing_arguments" in calls.tolerances):
             raise Incomplete(expected="the end of the call")
     while (yield from follows(scan, "}")):
         calls.record_tolerance("residue")

@@ -42,7 +42,7 @@ _TRAILING_MARKERS = ("}", "<tools></tools>", "<tools>\n</tools>", "```\n```", "`
 """Trailing markers that models write after a call: an extra brace, an empty frame, an empty code fence."""
 _TOOL_CALLS_OBJECT = gradual(r"\{", r"[ \n]{0,8}", '"', *"tool_calls", '"', " ?", ":", " ?", r"\[")
 """The start of an object with all calls under the key `tool_calls`, as in the responses of OpenAI's API."""
-_CONTINUATIONS = (",", ";", "{", "}")
+_CONTINUATIONS = (",", ";", "{", "}", '"')
 """Characters after a call that may start another call or a surplus member or brace."""
 WORD_AFTER_CALL = gradual(r"[ \t]{0,8}", r"(?<=[ \t])[^\W\d_]")
 """A word after a call on the same line: the call is part of a sentence."""

@@ -24,6 +24,8 @@ from toolfmt.messages.rejections import named, shown
 
 _KEY = re.compile(r"[\w.$-]*")
 _QUOTES = ("'", '"')
+_PART = 4
+"""Number of characters of a marker that show a damaged one."""
 _MOST_HELD = 400
 """Maximum number of characters up to the end marker of a value after a missing marker."""
 
@@ -77,11 +79,16 @@ def read_key(
     return key, None, "", key
 
 
-def check_end_of_tag(scan: Scan, calls: CallBuilder, tags: Tags, key: str) -> Reading[None]:
-    """Raise `Malformed` if the end of the tag of a key is misplaced: the rest of the key, or an attribute, follows."""
+def check_end_of_tag(scan: Scan, calls: CallBuilder, tags: Tags, key: str, text: str) -> Reading[None]:
+    """Raise `Malformed` if the end of the tag of a key is misplaced: the rest of the key, or the attribute that is not
+    in the text of the tag, follows."""
     attribute = tags.attribute
-    misplaced = bool(attribute) and bool((yield from scan.literal(literals(attribute, attribute.lstrip()))))
-    if not misplaced and calls.declares(key) is False:
+    misplaced = (
+        bool(attribute)
+        and attribute not in text
+        and bool((yield from scan.literal(literals(attribute, attribute.lstrip()))))
+    )
+    if not tags.header.quote and calls.declares(key) is False:
         here = scan.position
         rest = yield from scan.take_while(_KEY, LONGEST_WORD)
         misplaced = calls.declares(key + rest) is True and bool((yield from scan.literal(literals(tags.key_closer))))
@@ -187,9 +194,10 @@ def _value_ends(scan: Scan, tags: Tags, *, opened: bool) -> Reading[bool]:
 
 
 def _begins_damaged(value: str, marker: str) -> bool:
-    """Whether a value begins with what may be a damaged marker."""
+    """Whether a value begins with what may be a damaged marker: its first or last character, or a part of it."""
     begin = value.lstrip()[: len(marker) + 1]
-    return any(sign in begin for sign in (marker[:1], marker[-1:], marker[1:-1]) if sign)
+    parts = (marker[-2:], *(marker[at : at + _PART] for at in range(len(marker) - _PART + 1)))
+    return begin[:1] in (marker[:1], marker[-1:]) or any(part in begin for part in parts if part)
 
 
 def whole_tags(tags: Tags) -> bool:

@@ -34,6 +34,8 @@ _NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
 _ANY = re.compile(r"(?s:.*)")
 _DIGITS = re.compile(r"-?[0-9]*")
 _MOST_HELD = 400
+_PART = 4
+"""Number of characters of an end marker that show a damaged one."""
 _MOST_QUOTED = 8
 """Maximum number of calls that are open in one value. One that is not quoted after all is parsed again, so this number
 limits the cost."""
@@ -106,7 +108,10 @@ class Value:
             token, text = yield from self._met(stop)
             if token:
                 whole = "".join(parts)
-                self.calls.arguments(self._typed(whole, types) or f'"{escaped(whole)}"')
+                meant = self._typed(whole, types) or f'"{escaped(whole)}"'
+                if bounded and meant[0] == '"' and "<" in whole:
+                    raise Malformed("invalid_arguments", "a value of the declared type", self.begin)
+                self.calls.arguments(meant)
                 return token
             parts.append(text)
             held += len(text)
@@ -358,6 +363,10 @@ class RawValue(Value):
                     self._wrong(begin)  # in a damaged call, the end marker may have been lost or moved
                 scan.rewind(here)
                 return "", stop
+        closer = tags.value_closer.strip()
+        tail = self._last(begin, len(closer) + 1)
+        if not self.quoted and len(closer) > _PART and closer[:_PART] in tail and closer not in tail:
+            self._wrong(begin)  # a damaged end marker
         self.keys.append((yield from scan.peek()) in ("\n", "\r"))
         if not self.quoted and (declared is None or (declared and (at_line or not tags.lines))):
             self.unclear = True

@@ -317,7 +317,7 @@ class Tagged(Frame):
                 calls.start(name)
                 calls.arguments("{")
             key = _recorded_key(calls, key, doubled, fault)
-            yield from check_end_of_tag(scan, calls, self.tags, key)
+            yield from check_end_of_tag(scan, calls, self.tags, key, text)
             given.damaged = given.damaged or doubled or fault == DAMAGED
             repeated = calls.member(key, given.keys, here)
             token = (yield from self._value_in_tag(scan, calls, key, text)) if fault else ""

@@ -14,6 +14,8 @@ from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 
+_PART = 6
+"""Number of characters of the start marker of a key that show a damaged one."""
 _MARKER = 4
 """Minimum length of a start marker that is a tag: only what is left of a damaged tag can be recognized."""
 _NAMED = ' name="'
@@ -147,9 +149,9 @@ class Tags:
         return literals(*dict.fromkeys((*(opener[:at] + opener[at + 1 :] for at in range(len(opener))), *parts)))
 
     def has_loose_tags(self, text: str) -> bool:
-        """Whether a text after an end marker begins with a part of the start marker of a key, or has the end marker of
-        a key, or the start marker of a value, without the other of its pair."""
-        if text.lstrip().startswith(self.key_opener[:_MARKER]):
+        """Whether a text after an end marker has the start marker of a key, or begins with a part of it, or has the end
+        marker of a key, or the start marker of a value, without the other of its pair."""
+        if self.key_opener in text or text.lstrip().startswith(self.key_opener[:_PART]):
             return True
         if self.header.quote:
             return False

@@ -29,7 +29,9 @@ _QUOTE = re.compile(r" {0,3}>")
 _INFO = re.compile(r"[\w+.-]*")
 _IN_LINE = re.compile(r"[ \t]*")
 _BACKTICK = re.compile(r"(?<!`)`\Z")
-_FENCE_ENDS = literals(*FENCES, "`", "``")
+_BACKTICKS = re.compile(r"`+")
+_QUOTATION_MARK = re.compile(r"""(?:\A|[\s(])["']\Z""")
+_BLOCK_ENDS = literals(*FENCES, "`", "``", '"', "'")
 _QUOTATION_ENDS = literals("`", *BLANK_LINES)
 
 
@@ -165,7 +167,7 @@ class Blocks:
                 length = length or view.position - begin
                 while True:
                     yield from view.skip_spaces()
-                    if (yield from view.literal(_FENCE_ENDS)):
+                    if (yield from view.literal(_BLOCK_ENDS)):
                         yield from view.take_while(_INFO)
                     elif not (yield from view.literal(markers.meaningless)):
                         break
@@ -191,7 +193,7 @@ def _block_of(line: str) -> Block:
     """Return the block that text after this beginning of a line is in."""
     if len(line) == _LONGEST_HEAD:
         return ""  # the beginning of the line may be missing
-    if line.count("`") % 2:
+    if len(_BACKTICKS.findall(line)) % 2 or _QUOTATION_MARK.search(line):
         return "inline"
     return "indented" if _INDENTED.match(line) else "quote" if _QUOTE.match(line) else ""
 
