@@ -258,7 +258,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     lines = shown(replace(FULL, strategy="prompt"), 140)
     (line,) = [line for line in lines if "stop strings" in line]
-    when = "if the system prompt describes tools (ends a tool result that the model invents)"
+    when = "if the system prompt describes tools (stops a model that invents a tool result)"
     assert line.strip() == f'stop strings  <end> </s>; "{RESULT_HEADING}" {when}'
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 

@@ -44,7 +44,7 @@ _LONGEST = 240
 """Maximum number of characters of a sentence on a terminal. Pipes and `full` get all of them."""
 _WORDS = {"no": "dropped", "error": "rejected"}
 _LOST_LATER = "rendered for a question, dropped after a tool result"
-_NO_FORMAT = "unknown: no parser is known to parse the calls"
+_NO_FORMAT = "unknown: no known parser parses the calls"
 _NOT_SEEN = "derived from how the template renders past calls, not from model output"
 
 
@@ -145,9 +145,14 @@ def _calls(report: Report) -> str:
 
 
 def _results(report: Report) -> str:
-    paired = report.sections.details.get("ids_paired")
-    linked = "linked" if paired is not None and paired.answer == "yes" else "not linked"
-    return f"in the prompt; {linked} to their calls by id"
+    details = report.sections.details
+    paired, several, unnumbered = map(details.get, ("ids_paired", "results_several", "results_unnumbered"))
+    if paired is not None and paired.answer == "yes":
+        return "in the prompt; linked to their calls by id"
+    named_by_id = several is not None and several.answer == "yes"
+    if named_by_id and unnumbered is not None and unnumbered.outcome == "name-lost":
+        return "in the prompt; an id only selects the tool's name"
+    return "in the prompt; not linked to their calls by id"
 
 
 def _reasoning(report: Report) -> str:
