@@ -66,13 +66,13 @@ def test_tools_that_do_not_pickle_are_sent_as_their_definitions(processes: int) 
 
 def test_tools_are_checked_once_for_all_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[object] = []
-    check = tools_module._function
+    check = tools_module._checked_function
 
     def counted(tool: Any, position: int) -> Any:
         checked.append(tool)
         return check(tool, position)
 
-    monkeypatch.setattr(tools_module, "_function", counted)
+    monkeypatch.setattr(tools_module, "_checked_function", counted)
     expected = [toolfmt.parse(text, "glm4", tools=TOOLS) for text in TEXTS[:20]]
     checked.clear()
     assert toolfmt.parse_many(TEXTS[:20], "glm4", tools=TOOLS) == expected

@@ -42,6 +42,8 @@ class Markers:
     content_markers: Mapping[str, str]
     """Start markers of the part for the user, each with its end marker."""
     start_only_openers: tuple[str, ...]
+    name_at_start: bool
+    """Whether an output may start with the name of a call."""
     framing: frozenset[str]
     """Start markers of frames of calls."""
     calls: frozenset[str]
@@ -116,6 +118,7 @@ def markers_of(
         ignored_at_start=frozenset(ignored_at_start),
         content_markers=dict(content_markers),
         start_only_openers=start_only,
+        name_at_start=engine.name_at_start != "never",
         framing=frozenset((*openers, *start_only)),
         calls=frozenset((*openers, *start_only, *unframed)),
         frame_closers=frozenset(frame_closers),

@@ -111,16 +111,17 @@ def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
         return tools.schemas
     schemas: dict[str, dict[str, Any]] = {}
     positions: dict[str, int] = {}
-    for position, listed in enumerate(_listed(tools)):
-        tool = _entry(listed, position)
-        if _other_type(tool) is not None:
-            continue
-        function = _function(tool, position)
-        if (first := positions.setdefault(function["name"], position)) != position:
-            message = f"tools[{position}]: {_repeated(function['name'], first)}; the first one counts"
+    for position, tool in enumerate(_listed(tools)):
+        if not (isinstance(tool, dict) and "function" in tool):
+            tool = _entry(tool, position)
+            if _other_type(tool) is not None:
+                continue
+        function, name, called = _checked_function(tool, position)
+        if (first := positions.setdefault(name, position)) != position:
+            message = f"tools[{position}]: {_repeated(name, first)}; the first one counts"
             warnings.warn(message, RepeatedTool, stacklevel=_outside())
         else:
-            schemas[function["name"]] = function.get("parameters") or {}
+            schemas[name] = function.get(called) or {}
     return schemas
 
 
@@ -215,33 +216,39 @@ def _listed(tools: object) -> Iterable[Any]:
 
 
 def _function(tool: object, position: int) -> dict[str, Any]:
+    """Return a copy of a checked definition, with the schema as `parameters` and without values that are None."""
+    function, _, called = _checked_function(tool, position)
+    inner = dict(function)
+    if function is tool and inner.get("type") in _FUNCTION_TYPES:
+        del inner["type"]
+    for key in ("description", called, "strict"):  # the Responses API requires `strict` even if there is no value
+        if inner.get(key, ...) is None:
+            del inner[key]
+    if called != "parameters":
+        inner["parameters"] = inner.pop(called)
+    return inner
+
+
+def _checked_function(tool: object, position: int) -> tuple[Mapping[str, Any], str, str]:
+    """Return a checked definition, its name, and the key of its schema."""
     if not isinstance(tool, _MAPPINGS):
         raise BadTools(f"tools[{position}]: a tool definition is {_object_not(tool)}")
     function = _mapping(tool.get("function", tool))
     if not isinstance(function, _MAPPINGS):
         raise BadTools(f'tools[{position}]: "function" must be {_object_not(function)}')
-    inner = dict(function)
-    if function is tool and inner.get("type") in _FUNCTION_TYPES:
-        del inner["type"]
-    name = inner.get("name")
+    name = function.get("name")
     if not isinstance(name, str) or not name:
         raise BadTools(f'tools[{position}]: the tool has no "name"; a name is a string that is not empty')
-    called = "parameters"
-    if inner.get(called) is None:
-        called = next((key for key in _SCHEMA_NAMES if inner.get(key) is not None), called)
-    for key, kinds, expected in (("description", str, "a string"), (called, _MAPPINGS, "a JSON Schema object")):
-        if key not in inner:
-            continue
-        value = inner[key]
-        if value is None:
-            del inner[key]
-        elif not isinstance(value, kinds):
-            raise BadTools(f'tools[{position}] ({name}): "{key}" must be {expected}, not {kind_of(value)}')
-    if inner.get("strict", ...) is None:
-        del inner["strict"]  # the Responses API requires the key even if there is no value
-    if called != "parameters":
-        inner["parameters"] = inner.pop(called)
-    return inner
+    called, description = "parameters", function.get("description")
+    schema = function.get(called)
+    if schema is None:
+        called = next((key for key in _SCHEMA_NAMES if function.get(key) is not None), called)
+        schema = function.get(called)
+    if description is not None and not isinstance(description, str):
+        raise BadTools(f'tools[{position}] ({name}): "description" must be a string, not {kind_of(description)}')
+    if schema is not None and not isinstance(schema, _MAPPINGS):
+        raise BadTools(f'tools[{position}] ({name}): "{called}" must be a JSON Schema object, not {kind_of(schema)}')
+    return function, name, called
 
 
 def _object_not(value: object) -> str:

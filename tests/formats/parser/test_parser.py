@@ -830,3 +830,12 @@ def test_a_start_marker_in_prose_is_content_in_a_cut_output_too() -> None:
     text = "请使用<|tool_calls_section_begin|><|tool_call_begin|>标签来调用工具，然后继续。"
     parser = Parser("kimi_k2", tools=TOOLS)
     assert summary(merge(parser.feed(text) + parser.finish(cut=True))) == [("content", text)]
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_the_state_of_a_short_call_stays_in_the_compact_form_of_python(format: ToolCallFormat) -> None:
+    parser = Parser(format, tools=TOOLS)
+    parser.feed(write(format, [("get_weather", {"city": "Oslo"})], tools=TOOLS))
+    parser.finish()
+    driver = parser._driver
+    assert max(len(vars(driver)), len(vars(driver.calls))) <= 30

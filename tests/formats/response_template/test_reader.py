@@ -297,7 +297,7 @@ def test_a_declared_pattern_is_evidence(tmp_path: Path) -> None:
     calls = {"open_pattern": r"\s*<tool_call>", "close": "</tool_call>", "repeats": True, "content": "json"}
     report = directory(tmp_path, tokenizer_config={"response_template": declared({**calls, "transform": WHOLE})})
     assert (report.format.name, report.format.confidence, codes(report)) == ("json", "declared", [])
-    detail = r"tokenizer_config.json: response_template is '\\s*<tool_call>', which means json, ernie45 or step3_vl"
+    detail = r"tokenizer_config.json: response_template is '\\s*<tool_call>', a parser for json, ernie45 or step3_vl"
     assert (report.format.evidence[0].source, report.format.evidence[0].detail) == ("declared", detail)
 
 

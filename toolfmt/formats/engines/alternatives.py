@@ -72,13 +72,14 @@ class Choice:
         return self.engines[0].write(calls, types)
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
-        json, *others = self._engines_by_opener[opener or (yield from self._unframed_opener(scan))]
-        if json is others[0] or not (yield from _json_follows(scan, calls, json)):
-            json = others[0] if len(others) == 1 else (yield from _engine_of_call(scan, others))
-        yield from json.read(scan, calls, opener)
+        json, others = self._engines_by_opener[opener or (yield from self._unframed_opener(scan))]
+        engine = json
+        if json is others.first or not (yield from _json_follows(scan, calls, json)):
+            engine = yield from others.of_call(scan)
+        yield from engine.read(scan, calls, opener)
 
     @cached_property
-    def _engines_by_opener(self) -> Mapping[str, tuple[Engine, ...]]:
+    def _engines_by_opener(self) -> Mapping[str, tuple[Engine, _Others]]:
         """By start marker, the engine for JSON and the engines for anything else.
 
         The key is an empty string for a call that starts with its name. If all engines of a start marker parse JSON, or
@@ -97,7 +98,7 @@ class Choice:
             if engines:
                 of_json = [engine for engine in engines if _parses_json(engine)]
                 others = [engine for engine in engines if not _parses_json(engine)]
-                engines_by_opener[opening] = ((of_json or others)[0], *(others or of_json[:1]))
+                engines_by_opener[opening] = (of_json or others)[0], _Others(others or of_json[:1])
         return engines_by_opener
 
     def _unframed_opener(self, scan: Scan) -> Reading[str]:
@@ -108,12 +109,25 @@ class Choice:
         return opener
 
 
-def _engine_of_call(scan: Scan, engines: Sequence[Engine]) -> Reading[Engine]:
-    """Return the engine whose start marker of a single call follows, or the first one. Nothing is consumed."""
-    here = scan.position
-    found = yield from follows(scan, *_unique(engine.inner.openers for engine in engines))
-    scan.rewind(here)
-    return next((engine for engine in engines if found in engine.inner.openers), engines[0])
+class _Others:
+    """The engines for anything but JSON after the same start marker."""
+
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        self.first = engines[0]
+        self._by_opener: dict[str, Engine] = {}
+        """By start marker of a single call."""
+        for engine in engines if len(engines) > 1 else ():
+            for opener in engine.inner.openers:
+                self._by_opener.setdefault(opener, engine)
+
+    def of_call(self, scan: Scan) -> Reading[Engine]:
+        """Return the engine whose start marker of a single call follows, or the first one. Nothing is consumed."""
+        if not self._by_opener:
+            return self.first
+        here = scan.position
+        found = yield from follows(scan, *self._by_opener)
+        scan.rewind(here)
+        return self._by_opener.get(found, self.first)
 
 
 def _unique(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:

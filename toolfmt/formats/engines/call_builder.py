@@ -56,10 +56,13 @@ Attempt: TypeAlias = tuple[dict[str, None], Refusal | None]
 
 
 class CallBuilder(DeclaredTools, ArgumentsText):
-    """The calls of one output, in the order of the text."""
+    """The calls of one output, in the order of the text.
+
+    Python keeps the attributes of an object in an efficient form as long as it has at most 30. So an attribute is set
+    only if it differs from its default, which is an attribute of the class.
+    """
 
     streams = True
-    # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
     _tolerance_of_each = ""
     """A tolerance that every call of the frame has; empty if there is none."""
     checked = False
@@ -87,7 +90,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     _id: str | None = None
     """The id of the open call, while it is withheld."""
     name_at_start = False
-    """Whether the open call may start with its name, as some formats allow at the start of an output."""
+    """Whether a call may start with its name here, as some formats allow at the start of an output."""
     _written = ""
     """The name that the model wrote. It differs from `_name` if that is a repair which is not allowed."""
     name_at = -1
@@ -111,9 +114,13 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         self._scan = scan
         self._allowed = allowed
         """The tolerances that may be applied; None for all."""
-        self.tolerates_all = allowed is None
         self.index = -1
         self._tolerated: dict[str, None] = {}
+
+    @property
+    def tolerates_all(self) -> bool:
+        """Whether all tolerances may be applied."""
+        return self._allowed is None
 
     # --- for engines
 
@@ -160,6 +167,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
             self.mark_rejected("missing_tool_name", "the name of a tool", self._name_begins)
         elif self._schemas is not None and name not in self._schemas:
             repair = "" if resolved == name else "repaired_name"
+            self._unemitted = 0
             self.mark_rejected("undeclared_tool", "the name of a declared tool", self._name_begins, problem=repair)
         elif self._refusal is None:
             self.emitting = True
@@ -177,7 +185,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def arguments(self, fragment: str) -> None:
         """Add JSON text to the arguments."""
         if self.emitting:
-            self._fragments.append(fragment)
+            self.fragments.append(fragment)
         elif self.counts_length:
             self._unemitted += len(fragment)
             if self._unemitted > MOST_UNDECLARED:
@@ -270,7 +278,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def _pending(self, span: Span) -> PendingSpan:
         if self.emitting and not (self._held or self.withheld):
             return PendingSpan(self._scan, span, calls=self, fragments=self._emitted, emits=True)
-        return PendingSpan(self._scan, span, calls=self, fragments=self._fragments if self.emitting else [])
+        return PendingSpan(self._scan, span, calls=self, fragments=self.fragments if self.emitting else [])
 
     def dry_run(self, scan: Scan, until: Until = "end") -> DryRun:
         """Return calls of the same tools, for parsing a text of another scanner without reporting anything."""
@@ -288,10 +296,16 @@ class CallBuilder(DeclaredTools, ArgumentsText):
 
     # --- for the driver
 
+    def end_of_start(self) -> None:
+        """Note that no call may start with its name from here on."""
+        if self.name_at_start:
+            self.name_at_start = False
+
     def begin_frame(self, position: int, opener: str) -> None:
         """Begin a frame of calls with this start marker, and its first call."""
-        self._frame, self._inside, self.opener, self.head, self._left_out = position, None, opener, None, None
-        self.readable_from = position
+        self._frame, self.opener, self.readable_from = position, opener, position
+        if self.head is not None or self._inside is not None or self._left_out is not None:
+            self.head = self._inside = self._left_out = None
         self.begin_dependent(position)
 
     def begin_dependent(self, position: int) -> None:
@@ -316,7 +330,6 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def _begin_call(self, position: int) -> None:
         self.index += 1
         self._begin, self.committed_before = position, self.committed
-        self._unemitted = 0
         self._begin_arguments()
         self._open = True
         self._announced = self.emitting = self._complete = False
@@ -341,8 +354,8 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def copy(self, scan: Scan) -> CallBuilder:
         """Return calls of the same tools for another scanner."""
         twin = CallBuilder(scan, self._schemas, self._allowed, self._ends)
-        twin.checked = self.checked
-        twin._types, twin._orders, twin.framed_until = self._types, self._orders, self.framed_until
+        twin.checked, twin.name_at_start = self.checked, self.name_at_start
+        twin._types, twin.framed_until = self._types, self.framed_until
         twin.index, twin.foreign, twin.opener = self.index - self._open, self.foreign, self.opener
         twin.earlier = self.earlier
         return twin
@@ -354,10 +367,10 @@ class CallBuilder(DeclaredTools, ArgumentsText):
 
     def _take_state(self, other: CallBuilder) -> None:
         """Take over all but the events, the scanner and the text of the arguments."""
-        own = self.events, self._scan, self._fragments, self._emitted, self._held
+        own = self.events, self._scan, self.fragments, self._emitted, self._held
         self.__dict__.clear()
         self.__dict__.update(other.__dict__)
-        self.events, self._scan, self._fragments, self._emitted, self._held = own
+        self.events, self._scan, self.fragments, self._emitted, self._held = own
         self._tolerated = dict(other._tolerated)
 
     def accept(self, trial: Trial) -> None:
@@ -368,7 +381,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         self.events.extend(trial.events)
         self._take_state(trial)
         self.index += shift
-        self._fragments, self._emitted = trial._fragments, trial._emitted
+        self.fragments, self._emitted = trial.fragments, trial._emitted
         for name in ("started", "ended", "keyed", "from_index"):
             del self.__dict__[name]
 
@@ -376,7 +389,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         """Undo `begin_frame`: the text is not a call."""
         self.index -= 1
         self._open = False
-        self.committed, self.foreign = False, None
+        self._end_frame()
 
     def close(self) -> None:
         """End the frame. A call that is not complete is rejected. If the output was cut, it extends to the end."""
@@ -385,7 +398,12 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         if self._open and not self._complete:
             self.mark_rejected("malformed_syntax", "the end of the call")
         self._finish(self._scan.position)
-        self.committed, self.foreign = False, None
+        self._end_frame()
+
+    def _end_frame(self) -> None:
+        self.committed = False
+        if self.foreign is not None:
+            self.foreign = None
 
     def reject(self, reason: RejectionReason, expected: str, at: int) -> None:
         """End the open call here and reject it. `expected` would have been valid at `at`."""
@@ -410,20 +428,23 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def _finish(self, position: int) -> None:
         if not self._open:
             return
-        self.flush()
+        if self.fragments:
+            self.flush()
         self._open = False
-        continued, self._continued = self._continued, False
-        if continued and any(isinstance(e, ToolCallStart) and e.index == self.index for e in self.events):
-            continued = False  # nothing of it was emitted
+        continued = self._continued
+        if continued:
+            self._continued = False
+            # Not if nothing of it was emitted.
+            continued = not any(isinstance(e, ToolCallStart) and e.index == self.index for e in self.events)
         if not continued and (position < 0 or (position == 0 and self._refusal is None)):
             # It ended within the prefix, although that became clear only now.
             of_this = (ToolCallStart, ToolCallArguments)
             self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self.index)]
             self.index -= 1
             return
-        span = (max(self._begin, 0), max(position, 0))
+        span = (self._begin if self._begin > 0 else 0, position if position > 0 else 0)
         if self._refusal is None:
-            call = self._name, self._syntax, "".join(self._fragments if self.withheld else self._emitted)
+            call = self._name, self._syntax, "".join(self.fragments if self.withheld else self._emitted)
             if self.withheld:
                 self._emit_or_reject(call)
         if self._refusal is None:
@@ -436,7 +457,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
             raw = self._scan.kept_between(*span)
             self.events.append(UncheckedEnd(self.index, span, self.tolerances, raw))
         else:
-            self.events.append(ToolCallEnd(self.index, span, self.tolerances))
+            self.events.append(ToolCallEnd(self.index, span, tuple(self._tolerated)))
 
     @property
     def _syntax(self) -> str:
@@ -525,7 +546,7 @@ class Trial(CallBuilder):
     streams = False
 
     def __init__(self, scan: Scan, calls: CallBuilder) -> None:
-        self.events, self._scan, self._fragments, self._emitted, self._held = [], scan, [], [], []
+        self.events, self._scan, self.fragments, self._emitted = [], scan, [], []
         self._take_state(calls)
         self.committed = True
         self.from_index = calls.index
@@ -534,7 +555,7 @@ class Trial(CallBuilder):
         """Whether the last call that started has a key."""
 
     def _pending(self, span: Span) -> PendingSpan:
-        return PendingSpan(self._scan, span, calls=self, fragments=self._fragments if self.emitting else [])
+        return PendingSpan(self._scan, span, calls=self, fragments=self.fragments if self.emitting else [])
 
     def start(self, name: str, id: str | None = None, *, repaired: str = "") -> None:
         super().start(name, id, repaired=repaired)

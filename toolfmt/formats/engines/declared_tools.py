@@ -17,11 +17,12 @@ class DeclaredTools:
     _name = ""
     """The name of the open call, once it is known."""
     _name_repair: NameRepair | None = None
+    _order: tuple[str, list[str]] | None = None
+    """A tool, and its parameters in the order of its definition."""
 
     def __init__(self, schemas: Mapping[str, Mapping[str, Any]] | None) -> None:
         self._schemas = schemas
         self._types: dict[tuple[str, ...], Types] = {}
-        self._orders: dict[str, list[str]] = {}
 
     def types(self, *path: str) -> Types:
         """Return the JSON Schema types that the tool declares for a parameter or part of it; None if there are none.
@@ -96,10 +97,10 @@ class DeclaredTools:
 
     def positional(self, position: int) -> str:
         """Return the name of the parameter at a position, in the order of the tool definition."""
-        names = self._orders.get(self._name)
-        if names is None:
+        if self._order is None or self._order[0] != self._name:
             schema = {} if self._schemas is None else self._schemas.get(self._name, {})
-            names = self._orders[self._name] = parameter_order(schema)
+            self._order = self._name, parameter_order(schema)
+        names = self._order[1]
         if position >= len(names):
             expected = f"at most {len(names)} arguments without keys" if names else "an argument with a key"
             raise Malformed("invalid_arguments", expected)

@@ -15,7 +15,7 @@ from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.engine import Inner, NameAtStart
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import look_ahead
-from toolfmt.formats.scanner.scanner import Reading, Scan
+from toolfmt.formats.scanner.scanner import SPACE, SPACES, Reading, Scan
 
 _NAME_START = re.compile(r"[\w$@]")
 NAME_CHARACTERS = r"\w.:/$@+-"
@@ -123,11 +123,8 @@ def close_frame(scan: Scan, calls: CallBuilder, opener: str, *closers: str) -> R
     """
     if not closers:
         return True
-    here = scan.position
-    yield from scan.skip_spaces()
-    if (yield from scan.literal(literals(*closers))):
+    if (yield from follows(scan, *closers)):
         return True
-    scan.rewind(here)
     if opener:
         calls.record_tolerance("missing_closer")
     return False
@@ -136,9 +133,19 @@ def close_frame(scan: Scan, calls: CallBuilder, opener: str, *closers: str) -> R
 def follows(scan: Scan, *wanted: str) -> Reading[str]:
     """Consume whitespace and one of the literals after it. Return the literal, or an empty string if none follows; then
     nothing is consumed."""
+    sought, text, at = literals(*wanted), scan.text, scan.at
+    if at < len(text) and text[at] in SPACES:
+        at = SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches anything
+    if at < len(text):
+        found = sought.match(text, at, scan.closed) if text[at] in sought.first else None
+        if found is None:
+            return ""
+        if found:
+            scan.at = at + len(found)
+            return found
     here = scan.position
     yield from scan.skip_spaces()
-    found = yield from scan.literal(literals(*wanted))
+    found = yield from scan.literal(sought)
     if not found:
         scan.rewind(here)
     return found

@@ -169,8 +169,10 @@ class _CallState:
     """JSON text by key, of members other than name and arguments. They may turn out to be arguments."""
 
 
-def _read_word(scan: Scan, calls: CallBuilder, notation: Notation, excluded: re.Pattern[str]) -> Reading[str]:
-    """Consume a string that is a name or a key, and return its value.
+def _read_word(
+    scan: Scan, calls: CallBuilder, notation: Notation, excluded: re.Pattern[str] | None = None
+) -> Reading[str]:
+    """Consume a string that is a name, or a key if `excluded` is given, and return its value.
 
     Raises `TooLong` if the string is longer than `LONGEST_WORD`, or contains one of the `excluded` characters before
     the call is committed.
@@ -183,7 +185,8 @@ def _read_word(scan: Scan, calls: CallBuilder, notation: Notation, excluded: re.
         raise Malformed(expected="a string")
     if opener in notation.generous:
         calls.record_tolerance(notation.generous[opener])
-    buffer = BoundedBuffered(scan, calls, LONGEST_WORD, None if calls.committed else excluded)
+    unlike = None if calls.committed else excluded or _excluded_from_names(calls)
+    buffer = BoundedBuffered(scan, calls, LONGEST_WORD, unlike)
     return (yield from buffer.word(notation, opener))
 
 
@@ -340,7 +343,7 @@ def _read_members(scan: Scan, calls: CallBuilder, call: _CallState, keys: Keys, 
             if key != keys.members.name:
                 calls.record_tolerance(f"{key}_key")
             calls.name_at = scan.position
-            call.name = yield from _read_word(scan, calls, keys.notation, _excluded_from_names(calls))
+            call.name = yield from _read_word(scan, calls, keys.notation)
             check_surrogates(calls, call.name, calls.name_at, framed=call.framed)
             if not call.framed and _WHITESPACE.search(call.name) and not calls.is_known(call.name):
                 raise Malformed(expected="the name of a tool", at=calls.name_at)

@@ -27,7 +27,7 @@ from toolfmt.formats.engines.json_members import (
     read_members,
     skip_surplus,
 )
-from toolfmt.formats.scanner.literals import literals
+from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, gradual
 from toolfmt.formats.values.json_layout import KEYED, Members, WrittenObject
@@ -165,6 +165,15 @@ class JsonObject(Frame):
         return super().closers
 
     @cached_property
+    def _clear_closers(self) -> tuple[str, ...]:
+        """The end markers of `_own_closers`, if none of them can be taken for one of `foreign` or for a text."""
+        own, foreign = self._own_closers, tuple(closer for _, closer in self.foreign)
+        unclear = any(closer[0].isalpha() or closer.startswith(foreign) for closer in own) or any(
+            closer.startswith(own) for closer in foreign
+        )
+        return () if foreign and unclear else own
+
+    @cached_property
     def _all_closers(self) -> tuple[str, ...]:
         """The end markers including those of `foreign`, as `closers` but cached."""
         return self.closers
@@ -235,7 +244,7 @@ class JsonObject(Frame):
             calls.record_tolerance("missing_fence")
         if surroundings.tail and not (yield from follows(scan, surroundings.tail)):
             calls.record_tolerance("missing_closer")
-        if self._own_closers and not self.foreign and (yield from follows(scan, *self._own_closers)):
+        if self._clear_closers and (yield from follows(scan, *self._clear_closers)):
             return  # as almost always
         here = scan.position
         if self.closer and (yield from follows(scan, "}")):
@@ -262,8 +271,7 @@ class JsonObject(Frame):
         if not (yield from scan.peek()).isalpha() or (spaces and "\n" not in spaces):
             return 0
         here = scan.position
-        stops = literals(*_OBJECTS_ON_LINE, *_NOT_IN_TEXT, *self._all_closers, *self.openers)
-        found = yield from scan.find_near(stops, _MOST_TEXT)
+        found = yield from scan.find_near(self._ends_of_text, _MOST_TEXT)
         begin = scan.position - len(found) + 1
         name = ""
         if found in _OBJECTS_ON_LINE:
@@ -272,6 +280,11 @@ class JsonObject(Frame):
                 name = yield from first_name(self._read_after_text, scan, calls)
         scan.rewind(here)
         return begin - here if name and calls.is_known(name) else 0
+
+    @cached_property
+    def _ends_of_text(self) -> Literals:
+        """What ends a text before a call."""
+        return literals(*_OBJECTS_ON_LINE, *_NOT_IN_TEXT, *self._all_closers, *self.openers)
 
     def _read_after_text(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
         """Parse the objects after a text in their frame."""
@@ -324,7 +337,7 @@ class JsonObject(Frame):
 
     def _read_calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         closed = bool(self._all_closers or self._surroundings.tail)
-        yield from read_calls(scan, calls, keys, self._read_call, closed=closed)
+        return read_calls(scan, calls, keys, self._read_call, closed=closed)
 
     def _check_unframed(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
         """Commit to calls without a frame if nothing else follows on their line; if not, raise `Malformed`. Consume
@@ -438,7 +451,7 @@ class KeyedObject(JsonObject):
         yield from ()
 
     def _read_calls(self, scan: Scan, calls: CallBuilder, keys: Keys) -> Reading[None]:
-        yield from read_calls(scan, calls, keys, _read_keyed)
+        return read_calls(scan, calls, keys, _read_keyed)
 
 
 class _Surroundings(NamedTuple):

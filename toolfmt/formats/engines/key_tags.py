@@ -46,7 +46,7 @@ def read_key(
     """
     form, quote = tags.header, tags.header.quote
     try:
-        wanted = literals(*filter(None, (tags.key_closer, *tags.ends, "" if quote else none)))
+        wanted = tags.ends_of_key.adding(none) if none and not quote else tags.ends_of_key
         header, closed = yield from scan.within(wanted, closer=tags.key_closer)
         if closed != tags.key_closer or "<" in header:
             key = header.partition("<")[0]

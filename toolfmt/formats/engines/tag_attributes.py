@@ -130,7 +130,7 @@ class Attributes:
         name, quote, rest = text.partition(self.quote)
         if not quote:
             return DAMAGED
-        if not rest and name[-1:] != "=":
+        if rest in self._written and name[-1:] != "=":
             return ""
         if rest.count(self.quote) % 2 or name.endswith("=") or _WORD_ALONE.fullmatch(rest):
             raise Malformed(expected=f"{shown(self.quote)} after the name in the tag")
@@ -140,6 +140,12 @@ class Attributes:
         twice = len({word for word, _ in found}) < len(found)
         others = [word for word in found if not self._knows(*word)]
         return "other_attributes" if others or twice or rest.endswith("/") else ""
+
+    @cached_property
+    def _written(self) -> frozenset[str]:
+        """Attributes as the family writes them, with the space before them; also none."""
+        kinds = (self.string, *self.other_types) if self.type_attribute and not self.index_attribute else ()
+        return frozenset(("", *(f' {self.type_attribute}="{kind}"' for kind in kinds)))
 
     def value(self, text: str) -> str | None:
         rest = text.partition(self.quote)[2]

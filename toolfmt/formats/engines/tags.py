@@ -61,6 +61,11 @@ class Tags:
         return (self.call_closer, *self.other_call_closers, *self.closers) if self.call_closer else self.closers
 
     @cached_property
+    def ends_of_key(self) -> Literals:
+        """What ends a key: its end marker, or in a damaged tag the end of the call."""
+        return literals(*filter(None, (self.key_closer, *self.ends)))
+
+    @cached_property
     def structure(self) -> tuple[str, ...]:
         """What stops a value besides its end marker."""
         marks = {self.key_opener, self.plain_opener, *self.ends, *self.openers, self.name_opener} - {""}
@@ -144,8 +149,7 @@ class Tags:
     def has_loose_tags(self, text: str) -> bool:
         """Whether a text after an end marker begins with a part of the start marker of a key, or has the end marker of
         a key, or the start marker of a value, without the other of its pair."""
-        begin = text.lstrip()
-        if begin.startswith(self.key_opener[:_MARKER]) and not begin.startswith(self.key_opener):
+        if text.lstrip().startswith(self.key_opener[:_MARKER]):
             return True
         if self.header.quote:
             return False

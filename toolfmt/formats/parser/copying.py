@@ -23,7 +23,7 @@ def copy_of(driver: Driver) -> Driver:
     twin.scan = Scan(offset=start - len(head or ""))
     twin.calls = calls.copy(twin.scan)
     twin.events = twin.calls.events
-    twin.blocks = driver.blocks.copy(twin.scan, twin.calls)
+    twin.opened_blocks = driver.opened_blocks and driver.opened_blocks.copy(twin.scan, twin.calls)
     twin.drafts = driver.drafts.copy(twin.scan, twin.calls)
     twin.check = None
     again: list[Event] = []
@@ -39,7 +39,8 @@ def copy_of(driver: Driver) -> Driver:
         twin.scan.adopt(scan)
         twin.calls.adopt(calls)
         twin.drafts = driver.drafts.copy(twin.scan, twin.calls)
-        twin.blocks.take_state(driver.blocks)
+        if twin.opened_blocks is not None:
+            twin.opened_blocks.take_state(driver.blocks)
     if twin.calls.counts_length:
         twin.waiting = None
     elif twin.waiting is not None and twin.waiting.calls is twin.calls:
@@ -63,14 +64,13 @@ def _open_text(driver: Driver) -> tuple[str | None, int, str]:
 
 def _read_again(twin: Driver, committed: bool, head: str | None, text: str) -> list[Event]:
     """Parse the undecided text again, and return its events, most of which have been emitted."""
-    twin.continued, twin.text, twin.parts, twin.fed = [], None, [], False
+    twin.continued, twin.text, twin.parts, twin.fed, twin.waiting = [], None, [], False, None
     if twin.state in ("call", "example"):
         start = (head and twin.calls.opener) or twin.call_start
         known = start in twin.sought.calls and ((head or "") + text).lstrip().startswith(start)
         known = known and (head is not None or twin.call_in_content)
         twin.state, twin.again = ("content", start) if known else ("between", "")
     twin.reading = twin.read()
-    twin.waiting = next(twin.reading)
     twin.calls.committed = committed
     twin.within = None if head is None else twin.scan.position + len(head)
     twin.scan.append((head or "") + text)

@@ -30,7 +30,8 @@ from toolfmt.messages.events import Content, Event, Reasoning
 class Driver:
     """Parses one output in one format."""
 
-    # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
+    # Most defaults are class attributes: setting them in `__init__` would cost time for each parser. Those that every
+    # chunk needs are set there, because an attribute of the object is found sooner.
     fed = False
     """False while the prefix, which is text of the prompt, is parsed; then True."""
     state: Literal["between", "content", "example", "call", "reasoning", "block_start"] = "between"
@@ -58,6 +59,10 @@ class Driver:
     text: Content | Reasoning | None = None
     """The text event that is being emitted. Its pieces are in `parts`, which are joined once."""
     text_ends = 0
+    waiting: PendingSpan | None = None
+    """The span that the generator waits in; None if it has to see every chunk."""
+    opened_blocks: Blocks | None = None
+    """The blocks of the content, once there is any."""
     block_closers: tuple[str, ...] = ()
     check: ArgumentCheck | None = None
     """The caller's check of the arguments. None while the prefix is parsed."""
@@ -80,14 +85,14 @@ class Driver:
         self.scan = Scan(offset=-len(prefix))
         self.engine, self.sought = reading_of(format, schemas)
         self.calls = CallBuilder(self.scan, schemas, allowed, self.markers.ends)
-        self.calls.checked = validate is not None
-        self.blocks = Blocks(self.markers, self.engine, self.scan, self.calls)
         self.events = self.calls.events
         self.parts: list[str] = []
-        self.name_at_start = format.name_at_start != "never"
+        self.waiting = self.text = self.check = None
+        if validate is not None:
+            self.calls.checked = True
+        if self.markers.name_at_start:
+            self.calls.name_at_start = True
         self.reading: Iterator[PendingSpan | None] = self.read()
-        self.waiting = next(self.reading)
-        """The span that the generator waits in; None if it has to see every chunk."""
         if prefix:
             self._begin_inside(prefix)
         self.fed = True
@@ -97,7 +102,6 @@ class Driver:
     def read(self) -> Reading[None]:
         """Parse the whole output: reasoning, a call, or content up to the next call, one after the other."""
         scan = self.scan
-        yield None
         goes_on = True
         if self.state == "content":
             goes_on = yield from self._content_and_call()
@@ -122,14 +126,12 @@ class Driver:
         """Parse what follows whitespace that began at `begin`. Return False at the end of the output."""
         scan, marks, here = self.scan, self.markers, self.scan.position
         opener = yield from scan.literal(self.sought.at_start)
-        may_call = opener in self.sought.calls or (not opener and self.name_at_start)
+        may_call = opener in self.sought.calls or (not opener and self.calls.name_at_start)
         if begin == self.rejected_to and opener not in marks.framing and "\n" not in spaces:
             may_call = False
         example: str | None = ""
         if may_call and opener not in marks.reasoning:
-            self.calls.name_at_start = self.name_at_start
             example = yield from self._call(opener, here)
-            self.calls.name_at_start = False
         else:
             scan.release()
         if opener in marks.reasoning:
@@ -139,7 +141,8 @@ class Driver:
             self.state, self.block_closers, self.drafts.looked_at = "block_start", marks.reasoning[opener], 0
             yield from self._block()
         elif example is None:
-            self.beside_call, self.name_at_start = True, False
+            self.beside_call = True
+            self.calls.end_of_start()
         elif not example and self._is_ignored(opener, begin):
             if opener not in marks.ignored_markers and opener in marks.reasoning_closers:
                 self._mark(opener, here)
@@ -164,7 +167,7 @@ class Driver:
 
     def _content_and_call(self) -> Reading[bool]:
         """Parse content, and the call or ignored marker after it. Return False at the end of the output."""
-        self.name_at_start = False
+        self.calls.end_of_start()
         goes_on = yield from self._content()
         self.beside_call = True
         return goes_on
@@ -175,7 +178,7 @@ class Driver:
             yield from self._skip_repeated_starts()
         self.state = "reasoning"
         yield from self._reason(self.block_closers)
-        self.blocks.begin_line()
+        self._begin_line()
         self.beside_call = False
 
     def _content(self) -> Reading[bool]:
@@ -249,7 +252,8 @@ class Driver:
         self.call_in_content = outside != "between"
         if self.call_in_content:
             scan.keep(begin)
-        if self.within is None and (self.blocks.of_marker or (opener in FENCES and not framed)):
+        in_block = self.opened_blocks is not None and self.opened_blocks.of_marker
+        if self.within is None and (in_block or (opener in FENCES and not framed)):
             self.state = "example"
             example = yield from self.blocks.example(opener, begin, self.sought.call_starts)
             if example is not None:
@@ -276,8 +280,9 @@ class Driver:
         scan.release()
         self.state = outside
         if found in ("calls", "empty"):
-            self.blocks.begin_line()
-        return None if found in ("calls", "empty") or within is not None or back > behind_opener else ""
+            self._begin_line()
+            return None
+        return None if within is not None or back > behind_opener else ""
 
     def _frame(self, opener: str, begin: int, first: bool) -> Reading[Literal["calls", "another", "empty", "nothing"]]:
         """Parse a frame from `begin` on. Return `calls`; `another` after a malformed call with another one after it;
@@ -332,6 +337,18 @@ class Driver:
     @cached_property
     def drafts(self) -> Drafts:
         return Drafts(self.format, self.engine, self.scan, self.calls)
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks of the content."""
+        if self.opened_blocks is None:
+            self.opened_blocks = Blocks(self.markers, self.engine, self.scan, self.calls)
+        return self.opened_blocks
+
+    def _begin_line(self) -> None:
+        """Begin a line of the content, which is in no block."""
+        if self.opened_blocks is not None:
+            self.opened_blocks.begin_line()
 
     @property
     def recovery(self) -> Recovery:
@@ -434,7 +451,8 @@ class Driver:
         self.waiting = next(self.reading, None)
         if scan.at:
             scan.compact()
-        self.calls.flush()
+        if self.calls.fragments:
+            self.calls.flush()
         if self.text is not None:
             self._join()
         events = self.events

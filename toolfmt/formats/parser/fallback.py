@@ -68,7 +68,7 @@ class Fallback:
     def _read_unframed(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
         """Parse calls without a frame, or frames in a code fence."""
         here = scan.position
-        fenced = yield from self._skip_fence_line(scan)
+        fenced = (yield from self._skip_fence_line(scan)) if (yield from scan.peek()) == CODE[0] else ""
         if not fenced:
             yield from self._read(scan, calls, "")
             return

@@ -83,7 +83,7 @@ class Parser:
             raise TypeError(f"prefix must be the end of the prompt as a str, not {type(prefix).__name__}")
         if validate is not None and not callable(validate):
             raise TypeError(f"validate must be a function, not {type(validate).__name__}; see toolfmt.validator")
-        self.format = AUTO if format == AUTO.name else resolved(format)
+        self.format = AUTO if isinstance(format, str) and format == AUTO.name else resolved(format)
         schemas = None if tools is None else tool_schemas(tools)
         self._stop = _stop_strings(stop) if stop else None
         begun = self._output_prefix(prefix) if prefix else ""

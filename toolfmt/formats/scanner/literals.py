@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 _NEAR = 6
 """Number of characters by which the literals of a table are grouped."""
+Near: TypeAlias = tuple[frozenset[str], tuple[str, ...]]
 MayEnd: TypeAlias = Callable[[str], "re.Match[str] | None"]
 
 
@@ -19,7 +20,10 @@ class Literals:
     and a text that may become one.
     """
 
-    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "literals", "longest", "may_end", "trigger")
+    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "literals", "longest", "trigger")
+
+    _closed: re.Pattern[str] | None
+    _open: re.Pattern[str] | None
 
     def __init__(self, literals: tuple[str, ...]) -> None:
         self.literals = frozenset(literals)
@@ -33,25 +37,22 @@ class Literals:
         self.trigger, self.before = _trigger(self.literals)
         """A character that is the first of every literal, or the second after one of `before`. `may_end` is not needed
         for a text without it that does not end with one of those. Empty if there is no such character."""
+        self._closed = self._open = None
 
-    _closed: re.Pattern[str]
-    _open: re.Pattern[str]
-    may_end: MayEnd
-    """Finds the first literal in a text, or what may become one at its end."""
-
-    def __getattr__(self, name: str) -> Any:
+    def _compiled(self, closed: bool) -> re.Pattern[str]:
         """Compile a pattern at its first use. Most formats never search for all of their literals, and compiling them
         would take most of the time of a first parser."""
-        if name == "_closed":
+        if closed:
             longest_first = sorted(self.literals, key=lambda literal: (-len(literal), literal))
             self._closed = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        elif name == "_open":
-            self._open = re.compile(_trie(self.literals))
-        elif name == "may_end":
-            self.may_end = self._open.search
-        else:
-            raise AttributeError(name)
-        return object.__getattribute__(self, name)
+            return self._closed
+        self._open = re.compile(_trie(self.literals))
+        return self._open
+
+    @property
+    def may_end(self) -> MayEnd:
+        """Finds the first literal in a text, or what may become one at its end."""
+        return (self._open or self._compiled(False)).search
 
     def adding(self, *others: str) -> Literals:
         """Return these literals and others."""
@@ -59,7 +60,7 @@ class Literals:
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         """Return the index of the first literal, and the literal; "" if the end of the text may become one."""
-        found = (self._closed if closed else self._open).search(text, at)
+        found = ((self._closed if closed else self._open) or self._compiled(closed)).search(text, at)
         if found is None:
             return None
         literal = found.group()
@@ -74,7 +75,7 @@ class Literals:
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
         """Return the literal at this index; "" if the end of the text may become one, None if there is none."""
-        found = (self._closed if closed else self._open).match(text, at)
+        found = ((self._closed if closed else self._open) or self._compiled(closed)).match(text, at)
         if found is None:
             return None
         if not closed and found.end() == len(text) and self._extendable.get(found.group(), True):
@@ -89,7 +90,7 @@ class ManyLiterals(Literals):
     pattern does not depend on them, because each begins with a line break or is only searched for with `match`.
     """
 
-    __slots__ = ("_groups", "_names", "_table")
+    __slots__ = ("_groups", "_names", "_near", "_table")
 
     def __init__(self, table: LiteralTable, names: tuple[str, ...] = ()) -> None:
         self._table, self._names = table, names
@@ -104,32 +105,33 @@ class ManyLiterals(Literals):
             self.first = table.first.union(name[0] for name in names)
         elif name == "longest":
             self.longest = max(table.longest, max(map(len, names), default=0))
-        elif name == "may_end":
-            self.may_end = table.pattern.search
         elif name == "_groups":
             self._groups = _groups(names)
+        elif name == "_near":
+            self._near = lru_cache(maxsize=128)(self._of_beginning)
         return object.__getattribute__(self, name)
+
+    @property
+    def may_end(self) -> MayEnd:
+        return self._table.pattern.search
 
     def adding(self, *others: str) -> Literals:
         return ManyLiterals(_table_with(self._table, others), self._names)
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
-        table, rest = self._table, text[at : at + self.longest]
-        begun, lengths = table.near(rest[:_NEAR])
-        ends = not closed and at + len(rest) == len(text)
-        if ends and rest in begun:
+        begun, near = self._near(text[at : at + _NEAR])
+        if not closed and len(text) - at < self.longest and text[at:] in begun:
             return ""
-        found = None
-        for name in self._groups.get(rest[:2]) or self._groups.get(rest[0], ()):
-            if rest.startswith(name):
-                found = name
-                break
-            if ends and name.startswith(rest):
-                return ""
-        for length in lengths:
-            if rest[:length] in table.literals:
-                return rest[:length] if found is None or length > len(found) else found
-        return found
+        for literal in near:
+            if text.startswith(literal, at):
+                return literal
+        return None
+
+    def _of_beginning(self, beginning: str) -> Near:
+        """Return what `LiteralTable.near` does, with the names."""
+        of_table = self._table.near(beginning)
+        group = self._groups.get(beginning[:2]) or self._groups.get(beginning[0])
+        return of_table if group is None else _near(group, beginning, *of_table)
 
     def search(self, text: str, at: int, closed: bool) -> tuple[int, str] | None:
         search = self._table.pattern.search
@@ -183,20 +185,28 @@ class LiteralTable:
             groups.setdefault(literal[:2], []).append(literal)
         return groups
 
-    def _near(self, beginning: str) -> tuple[frozenset[str], tuple[int, ...]]:
+    def _near(self, beginning: str) -> Near:
         """Return what a text may be that starts with these characters, of which there are at most `_NEAR`.
 
         Returns:
-            The texts that may become a literal, and the lengths of the literals that it may start with, the longest
-            first.
+            The texts that may become a literal, and the literals that it may start with, the longest first.
         """
         groups = self._groups
         found = (beginning[0], beginning[:2]) if len(beginning) > 1 else [key for key in groups if key[0] == beginning]
-        group = [literal for key in found for literal in groups.get(key, ())]
-        longer = [literal for literal in group if literal.startswith(beginning)]
-        begun = frozenset(literal[:end] for literal in longer for end in range(len(beginning), len(literal)))
-        lengths = {len(literal) for literal in group if beginning.startswith(literal)}.union(map(len, longer))
-        return begun, tuple(sorted(lengths, reverse=True))
+        group = [literal for key in found if key in groups for literal in groups[key]]
+        return _near(group, beginning)
+
+
+def _near(
+    group: Iterable[str], beginning: str, begun: frozenset[str] = frozenset(), others: tuple[str, ...] = ()
+) -> Near:
+    """Return what `LiteralTable.near` does, for these literals and `others`, whose beginnings are `begun`."""
+    longer = {literal for literal in group if literal.startswith(beginning)}
+    near = longer.union(literal for literal in group if beginning.startswith(literal))
+    if not near:
+        return begun, others
+    ends = {literal[:end] for literal in longer for end in range(len(beginning), len(literal))}
+    return begun.union(ends), tuple(sorted(near.union(others), key=len, reverse=True))
 
 
 @lru_cache(maxsize=64)

@@ -22,6 +22,7 @@ Answer = TypeVar("Answer")
 Reading: TypeAlias = Generator["PendingSpan | None", None, Answer]
 """A generator that parses: it yields when it needs more text, with the span that it waits in, if the text streams."""
 
+SPACES = " \t\r\n"
 SPACE = re.compile(r"[ \t\r\n]*")
 BLANK_LINES = ("\n\n", "\n\r\n")
 LONGEST_WORD = 256
@@ -96,7 +97,10 @@ class OpenCall(Protocol):
     """The call that a span of arguments belongs to."""
 
     index: int
-    tolerates_all: bool
+
+    @property
+    def tolerates_all(self) -> bool:
+        """Whether all tolerances may be applied."""
 
 
 @dataclass(slots=True)
@@ -332,7 +336,15 @@ class Scan:
 
     def spaces(self) -> Reading[str]:
         """Read whitespace."""
-        if self.text[self.at] not in " \t\r\n" if self.at < len(self.text) else self.closed:
+        text, at = self.text, self.at
+        if at < len(text):
+            if text[at] not in SPACES:
+                return ""
+            end = SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches anything
+            if end < len(text):
+                self.at = end
+                return text[at:end]
+        elif self.closed:
             return ""
         return (yield from self.take_while(SPACE))
 
@@ -341,7 +353,7 @@ class Scan:
         text, at = self.text, self.at
         if at == len(text):
             return self.take_while(SPACE)
-        if text[at] not in " \t\r\n":
+        if text[at] not in SPACES:
             return ()
         end = SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches anything
         if end == len(text):

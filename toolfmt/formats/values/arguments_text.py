@@ -25,7 +25,6 @@ class _Held(NamedTuple):
 class ArgumentsText:
     """The text of the arguments, as a part of `CallBuilder`."""
 
-    # Defaults are class attributes: setting them in `__init__` would cost time for each parser.
     index = -1
     emitting = False
     """Whether the arguments are emitted: the call has started and is not rejected."""
@@ -33,14 +32,14 @@ class ArgumentsText:
     """Whether nothing of the open call is emitted before its end, because it may repeat an earlier one."""
     _repeated = 0
     """Number of repeated keys in the open call."""
+    _held: tuple[_Held, ...] = ()
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self._fragments: list[str] = []
+        self.fragments: list[str] = []
         """The arguments, or the held value, since the last event."""
         self._emitted: list[str] = []
         """The arguments of the open call that were emitted."""
-        self._held: list[_Held] = []
 
     def arguments(self, fragment: str) -> None:
         """Add JSON text to the arguments."""
@@ -73,21 +72,22 @@ class ArgumentsText:
             return False
         self.count_repeated()
         self.flush()
-        self._held.append(_Held(key, at, self._fragments))
-        self._fragments = []
+        self._held = (*self._held, _Held(key, at, self.fragments))
+        self.fragments = []
         return True
 
     def end_repeated(self) -> None:
         """Drop the value of a repeated key, which has been parsed. If it is not the same again, reject the call."""
-        held = self._held.pop()
-        value, self._fragments = "".join(self._fragments), held.fragments
+        *outer, held = self._held
+        self._held = tuple(outer)
+        value, self.fragments = "".join(self.fragments), held.fragments
         compare_repeated(self, held.key, value, held.at)
 
     def so_far(self) -> str | None:
         """Return the arguments so far, or the held value, as JSON text; None if they are not emitted."""
         if not self.emitting:
             return None
-        return "".join(self._fragments if self._held else (*self._emitted, *self._fragments))
+        return "".join(self.fragments if self._held else (*self._emitted, *self.fragments))
 
     def count_repeated(self) -> None:
         """Count another repeated key. Raises `Malformed` if there are too many."""
@@ -95,15 +95,17 @@ class ArgumentsText:
 
     def _begin_arguments(self) -> None:
         """Begin the arguments of another call."""
-        self._repeated, self._emitted = 0, []
+        self._emitted = []
+        if self._repeated:
+            self._repeated = 0
         if self._held or self.withheld:
-            self._held, self._fragments, self.withheld = [], [], False
+            self._held, self.fragments, self.withheld = (), [], False
 
     def flush(self) -> None:
         """Emit the arguments since the last event as one event. A held value is not emitted."""
-        if self._fragments and not (self._held or self.withheld):
-            said = "".join(self._fragments)
+        if self.fragments and not (self._held or self.withheld):
+            said = "".join(self.fragments)
             if said:
                 self.events.append(ToolCallArguments(self.index, said))
                 self._emitted.append(said)
-            self._fragments = []
+            self.fragments = []

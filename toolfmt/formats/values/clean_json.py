@@ -25,10 +25,13 @@ _VALUE = re.compile(
     r"|(?:-?(?:0|[1-9][0-9]{0,400}+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)(?=[\s,\]}]))"
 )
 _CLOSE = re.compile(_SPACE + r"([\]}])")
-_KEY = re.compile(_SPACE + rf'"([^"\\\x00-\x1f\ud800-\udfff]{{0,{LONGEST_KEY}}}+)"' + _SPACE + ":")
-_NEXT_KEY = re.compile(_SPACE + "," + _KEY.pattern)
+_KEY = _SPACE + rf'"([^"\\\x00-\x1f\ud800-\udfff]{{0,{LONGEST_KEY}}}+)"' + _SPACE + ":"
+_STRING_PATTERN = rf'{_PLAIN_CHARACTERS}*+(?>(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN_CHARACTERS}*+)*)'
+_STRING = re.compile(_STRING_PATTERN)
+_WITH_STRING = rf'({_SPACE}"{_STRING_PATTERN}")?'
+_MEMBER = re.compile(_KEY + _WITH_STRING)
+_NEXT_MEMBER = re.compile(_SPACE + "," + _KEY + _WITH_STRING)
 _COMMA = re.compile(_SPACE + "," + _SPACE + r"(?=[^\s\]}])")
-_STRING = re.compile(rf'{_PLAIN_CHARACTERS}*+(?>(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN_CHARACTERS}*+)*)')
 _PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _PARTIAL_TOKEN = re.compile(
     _SPACE + rf'(?:,[ \t\r\n]*+)?(?:"{_PLAIN_CHARACTERS}{{0,{LONGEST_KEY}}}+(?:"[ \t\r\n]*+)?'
@@ -108,13 +111,13 @@ class CleanJson:
                     break
                 at, state = found.end(), VALUE
             elif state != VALUE:
-                found = (_KEY if state == KEY else _NEXT_KEY).match(text, at)
+                found = (_MEMBER if state == KEY else _NEXT_MEMBER).match(text, at)
                 if found is None or found[1] in keys[-1]:
                     clean = found is None and _may_become_clean(text, at)
                     break
                 keys[-1].add(found[1])
                 added.append((keys[-1], found[1]))
-                at, state, after_opening = found.end(), VALUE, False
+                at, state, after_opening = found.end(), AFTER if found[2] else VALUE, False
             else:
                 found = _VALUE.match(text, at)
                 if found is None or (found[2] and len(closers) == DEEPEST):
