@@ -297,7 +297,8 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
 def _stops(report: Report) -> str:
     """Return the stop strings, and the additional ones of a prompt that describes the tools."""
     strings = "; ".join(" ".join(filter(None, (" ".join(marks), where))) for marks, where in stops(report))
-    return "; ".join(filter(None, (strings, invented_result(report))))
+    invented = invented_result(report)
+    return f"{strings}; also {invented}" if strings and invented else strings or invented
 
 
 def _more(report: Report, full: bool) -> str:
