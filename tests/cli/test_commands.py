@@ -139,6 +139,7 @@ def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(
         # Commands to type are on one line, however long, so that copying adds no whitespace.
         typed = [advice.text for advice in inspected(directory).sections.advice if advice.supported]
         typed += [f" toolfmt render {directory} --request FILE{comma}" for comma in ("", ";")]
+        typed += [" apply_chat_template(messages, tools=tools)"]
         assert [line for line in text.splitlines() if len(line) > columns and not line.endswith((*typed,))] == []
         assert [line for line in text.splitlines() if line != line.rstrip()] == []
         assert "\x1b" not in text
@@ -463,13 +464,13 @@ def test_recorded_answers_take_what_one_answer_takes(tmp_path: Path) -> None:
         ("[" + "1" * 5000 + "]", "JSON that cannot be read (an integer of more than 4300 digits); "),
         ("[1]", "not a JSON object with the output under 'text'"),
         ('"Hi."', "not a JSON object with the output under 'text'"),
-        ("{}", "no 'text'; --text-key names the key that has the output"),
-        ('{"answer": "Hi."}', "no 'text', only 'answer'; --text-key names the key that has the output"),
+        ("{}", "no key 'text'; --text-key names the key that has the output"),
+        ('{"answer": "Hi."}', "no key 'text', only 'answer'; --text-key names the key that has the output"),
         (
             json.dumps(dict.fromkeys(["k" * 99, *"bcdefgh"])),
-            f"no 'text', only '{'k' * 40}…', 'b', 'c', 'd', 'e' and 3 m",
+            f"no key 'text', only '{'k' * 40}…', 'b', 'c', 'd', 'e' and 3 m",
         ),
-        ('{"text": null}', "no text under 'text'; --text-key names the key that has the output"),
+        ('{"text": null}', "the value of 'text' is not a string; --text-key names the key that has the output"),
         ('{"text": "Hi.", "tools": [1]}', "tools under 'tools': tools[0]: a tool definition is an object, not a num"),
         ('{"text": "Hi.", "tools": "[oops"}', "tools under 'tools': not JSON (Expecting value, column 2); "),
         ('{"text": "Hi.", "tools": "x"}', "tools under 'tools': not JSON (Expecting value, column 1); "),
@@ -496,11 +497,11 @@ def test_for_a_wrong_key_the_first_lines_are_reported_and_the_rest_counted(
     result = run("parse", "--format", "json", "--jsonl", recorded, *processes)
     assert (result.stdout.count("\n"), result.exit_code) == (1, 2)
     reported = [line.removeprefix(f"toolfmt: {recorded}:") for line in result.stderr.splitlines()]
-    skipped = "no 'text', only 'answer'; --text-key names the key that has the output; the line is skipped"
+    skipped = "no key 'text', only 'answer'; --text-key names the key that has the output; the line is skipped"
     assert reported[:20] == [f"{number}: {skipped}" for number in range(1, 21)]
     assert reported[20:] == [
         "1502: not JSON (Expecting value, column 1); the line is skipped",
-        " 1,480 more without text under 'text'; they are skipped, too",
+        " 1,480 more without a string in 'text'; they are skipped, too",
     ]
 
 

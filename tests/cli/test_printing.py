@@ -42,6 +42,7 @@ from toolfmt.model.batch import InspectionOutcome
 
 YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
 RAISED = Answer("error", "it throws", 3, "threw")
+LOST_NAME = Answer("no", "both have one name", 5, "name-lost")
 SECTIONS = Sections(
     details={"ids_ordinary": NO, "ids_nine": YES, "text_with_call": NO, "reasoning_earlier": NO, "unheard_of": NO},
     definitions={"name": YES, "enum": NO, "default": Answer("error", "it throws"), "no_parameters": NO},
@@ -106,6 +107,27 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
     assert section_text(FULL, "calls").endswith("only ids such as q7Zk2Wx9B; no text next to a call")
     assert section_text(FULL, "reasoning").endswith("dropped from earlier turns")
     assert section_text(FULL, "details") == "not unheard of; see --full"
+
+
+@pytest.mark.parametrize(
+    ("details", "linked"),
+    [
+        ({"ids_paired": YES}, "linked to their calls by id"),
+        ({"ids_paired": NO}, "not linked to their calls by id"),
+        (
+            {"ids_paired": NO, "results_several": YES, "results_unnumbered": LOST_NAME},
+            "an id only selects the tool's name; without any ids, two results get the same tool name",
+        ),
+        (
+            {"ids_paired": NO, "results_several": LOST_NAME, "results_unnumbered": LOST_NAME},
+            "not linked to their calls by id; one result per turn; without any ids, two results get the same tool name",
+        ),
+    ],
+)
+def test_what_the_ids_of_results_do_is_shown_without_contradiction(details: dict[str, Answer], linked: str) -> None:
+    able = {**FULL.capabilities, "tool_results": YES, "parallel_tool_calls": YES}
+    made = replace(FULL, capabilities=able, sections=replace(FULL.sections, details=details))
+    assert section_text(made, "results") == f"in the prompt; {linked}"
 
 
 BY_FUNCTION = "only ids of the form functions.NAME:N"
@@ -258,8 +280,8 @@ def test_what_to_do_next_is_a_line_each() -> None:
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     lines = shown(replace(FULL, strategy="prompt"), 140)
     (line,) = [line for line in lines if "stop strings" in line]
-    when = "if the system prompt describes tools (ends a tool result that the model invents)"
-    assert line.strip() == f'stop strings  <end> </s>; "{RESULT_HEADING}" {when}'
+    when = "if the system prompt describes tools (stops a model that invents a tool result)"
+    assert line.strip() == f'stop strings  <end> </s>; also "{RESULT_HEADING}" {when}'
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 
 

@@ -82,7 +82,7 @@ def test_additional_properties_shown_as_a_parameter_are_named() -> None:
     answer = report.sections.definitions["additional_properties"]
     assert (answer.answer, answer.outcome) == ("no", "as-parameter")
     (reported,) = (finding for finding in report.findings if finding.code == "TF040")
-    what = "the `additionalProperties` of an object without `properties` (it is shown as a parameter of that name)."
+    what = "the `additionalProperties` of an object without `properties` (the prompt shows a parameter with this name)."
     assert reported.message.endswith(what)
     typed = {"type": "object", "description": "Sizes.", "additionalProperties": {"type": "integer"}}
     prompt = model_of(KEYS_AS_PARAMETERS).render([{"role": "user", "content": "Hello"}], [tool({"sizes": typed})])

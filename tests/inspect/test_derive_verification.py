@@ -536,7 +536,7 @@ def test_the_reason_is_that_of_the_candidate_that_came_farthest(monkeypatch: pyt
     assert best_of(monkeypatch, nothing, rejections=rejections).why_not == "near"
     assert best_of(monkeypatch, nothing).why_not == "one call: 0 calls are read instead of 1"
     assert "plain words" in best_of(monkeypatch, nothing, words, rejections=rejections).why_not
-    assert best_of(monkeypatch).why_not == "the calls are written in no notation that is known"
+    assert best_of(monkeypatch).why_not == "the calls are not in a syntax that toolfmt can derive"
 
 
 # --- names that a template uses for something else

@@ -934,8 +934,8 @@ def test_a_finding_is_fixed_only_if_its_severity_is_selected(tmp_path: Path) -> 
             "in the model directory, which is never changed; choose another directory",
         ),
         (["--fix", "--output", "INSIDE"], "in the model directory, which is never changed"),
-        (["--fix", "--output", "AROUND"], "not empty; name a directory that is not there yet, or is empty"),
-        (["--fix", "--output", "FILE"], "not a directory; name one that is not there yet, or is empty"),
+        (["--fix", "--output", "AROUND"], "not empty; name a directory that does not exist or is empty"),
+        (["--fix", "--output", "FILE"], "not a directory; name one that does not exist or is empty"),
     ],
 )
 def test_misuse_is_one_line_and_changes_nothing(

@@ -270,6 +270,12 @@ def test_a_variable_that_keeps_reasoning_next_to_calls_only() -> None:
     assert note.fix.endswith("; keep=true keeps it next to calls.")
 
 
+def test_a_variable_that_drops_reasoning_is_described_once_without_a_test_word() -> None:
+    report = inspect_template(THINKING.replace("KEEP", "or keep is not defined or keep"))
+    (effect,) = report.sections.variables[0].effects
+    assert (effect.reasoning, effect.words, effect.excerpts) == ("dropped", "drops earlier reasoning", ())
+
+
 @pytest.mark.sample(0)
 def test_the_effects_of_a_variable_are_distinguished() -> None:
     (keep,) = inspect_template(THINKING.replace("KEEP", "or keep")).sections.variables

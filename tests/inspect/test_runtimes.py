@@ -271,7 +271,9 @@ def test_a_template_without_the_marker_gets_no_parser_from_mlx_lm() -> None:
 
 def test_a_marker_of_two_that_the_template_lacks_is_named() -> None:
     without = inferring.mlx_lm("{{ '<tool_call>' }}", tokens=()).how
-    assert without == "it looks for <tool_call> and tool_call.name; the template has only the former"
+    assert without == (
+        "it looks for <tool_call> and tool_call.name in the template, which does not contain tool_call.name"
+    )
     assert inferring.mlx_lm("{{ 'x' }}", tokens=()).how == "the template has none of the markers that it looks for"
 
 

@@ -108,8 +108,8 @@ def main() -> None:
     "--time-limit",
     type=Seconds(least=1),
     metavar="SECONDS",
-    help="Give up on a model whose process uses no CPU time for so many seconds (on macOS and Windows: so many seconds "
-    "after its start). [default: 600]",
+    help="Give up on a model whose process uses no CPU time for this many seconds (on macOS and Windows: this many "
+    "seconds after its start). [default: 600]",
 )
 @trusted_option
 def inspect(**given: Any) -> int:
@@ -143,8 +143,8 @@ def inspect(**given: Any) -> int:
 def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[str, ...], trusted: bool) -> int:
     """Compare the behavior of model A and model B, not the text of their templates.
 
-    Differences in the file that contains the template, in the declared parser and in runtime settings are listed
-    as settings. They do not affect the exit status.
+    Three things are listed as settings and do not affect the exit status: which file contains the template, the
+    declared parser, and the settings for runtimes.
 
     WORDS is a comma-separated list: codes or names of findings, or parts of the comparison (behavior, settings,
     findings, prompts, capabilities, capabilities.system, variables, runtimes ...).
@@ -281,7 +281,7 @@ def _request_input(messages_file: str | None, tools_file: str | None, request_fi
 @click.option(
     "--prefix",
     metavar="TEXT",
-    help="The part of the response that the prompt already contains: <think>. [default with --model: from its "
+    help="The part of the response that the prompt already contains, such as <think>. [default with --model: from its "
     "template]",
 )
 @click.option("--chunk", type=Count(), metavar="N", help="Feed the parser N characters at a time.")
@@ -554,7 +554,9 @@ def explain(code: str | None) -> None:
     help="Whether a tool must be called, or which one.",
 )
 @click.option("--single", is_flag=True, help="Allow one call only.")
-@click.option("--prefix", metavar="TEXT", help="The part of the response that the prompt already contains: <think>.")
+@click.option(
+    "--prefix", metavar="TEXT", help="The part of the response that the prompt already contains, such as <think>."
+)
 @click.option(
     "--request",
     "runtime",
@@ -568,8 +570,8 @@ def grammar(**given: Any) -> None:
     The argument is a MODEL whose format is used, the name of a FORMAT, or a .json FILE that defines a format. For a
     MODEL, the grammar contains the ids of markers that are single tokens.
 
-    The grammar allows only valid calls: declared tools with arguments that satisfy their schemas. If a schema has no
-    grammar, an error names the tool and the argument, and the exit status is 2.
+    The grammar allows only valid calls: declared tools with arguments that satisfy their schemas. If a schema cannot
+    be expressed as a grammar, an error names the tool and the argument, and the exit status is 2.
 
     If the grammar rejects values that the schemas allow, a line on standard error names these limits.
     """

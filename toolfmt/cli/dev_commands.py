@@ -123,7 +123,7 @@ def derive(place: str, trusted: bool) -> int:
     limits = "".join(f"; {limit}" for limit in made.proof.limits)
     complain(f"derived ({made.kind}), tested with {made.proof.call_sets} generated sets of calls and {outputs}{limits}")
     if made.known:
-        complain(f"{made.known} parses these calls too, and more variants of them: prefer it")
+        complain(f"{made.known} also parses these calls, and more variants of them: use --format {made.known} instead")
     return 0
 
 

@@ -73,7 +73,7 @@ class Recorded:
                 continue
             yield output
         if without > _MOST_REPORTED:
-            more = f"{without - _MOST_REPORTED:,} more without text under {self._text_key!r}"
+            more = f"{without - _MOST_REPORTED:,} more without a string in {self._text_key!r}"
             self._warn(f"{shown(self._file)}: {more}; they are skipped, too")
         if has_keys and self._tools_key is not None and not has_tools_key:
             self._warn(f"{shown(self._file)}: no line has {self._tools_key!r}; --tools-key names the key of its tools")
@@ -90,9 +90,9 @@ class Recorded:
         text = record.get(self._text_key)
         if isinstance(text, str):
             return text
-        what = f"no text under {self._text_key!r}"
+        what = f"the value of {self._text_key!r} is not a string"
         if self._text_key not in record:
-            what = f"no {self._text_key!r}" + (f", only {_some(list(record))}" if record else "")
+            what = f"no key {self._text_key!r}" + (f", only {_some(list(record))}" if record else "")
         raise _NoAnswer(f"{what}; --text-key names the key that has the output")
 
     def _own_tools(self, record: dict[str, Any], where: str) -> Any:

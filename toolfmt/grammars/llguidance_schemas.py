@@ -48,7 +48,7 @@ def _held(schema: Any, where: str) -> Any:
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, Mapping):
-        _reject(where, "schema", f"{json.dumps(schema)} is none")
+        _reject(where, "schema", f"{json.dumps(schema)} is not a schema")
     held = {}
     for key, value in schema.items():
         if key in _HOLDERS:

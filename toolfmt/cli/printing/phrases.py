@@ -107,7 +107,7 @@ def phrases(report: Report, ability: str) -> list[str]:
         parts = [_LATER_TEXT[outcomes["text_with_call"]] if one == _NO_TEXT else one for one in parts]
     if ability == "results" and outcomes.get("results_unnumbered") == "name-lost":
         parts = [
-            "but without any ids, two results get the same tool name"
+            "without any ids, two results get the same tool name"
             if one == _DETAILS["results"]["results_unnumbered"]
             else one
             for one in parts

@@ -44,7 +44,7 @@ _LONGEST = 240
 """Maximum number of characters of a sentence on a terminal. Pipes and `full` get all of them."""
 _WORDS = {"no": "dropped", "error": "rejected"}
 _LOST_LATER = "rendered for a question, dropped after a tool result"
-_NO_FORMAT = "unknown: no parser is known to parse the calls"
+_NO_FORMAT = "unknown: no known parser parses the calls"
 _NOT_SEEN = "derived from how the template renders past calls, not from model output"
 
 
@@ -145,9 +145,14 @@ def _calls(report: Report) -> str:
 
 
 def _results(report: Report) -> str:
-    paired = report.sections.details.get("ids_paired")
-    linked = "linked" if paired is not None and paired.answer == "yes" else "not linked"
-    return f"in the prompt; {linked} to their calls by id"
+    details = report.sections.details
+    paired, several, unnumbered = map(details.get, ("ids_paired", "results_several", "results_unnumbered"))
+    if paired is not None and paired.answer == "yes":
+        return "in the prompt; linked to their calls by id"
+    named_by_id = several is not None and several.answer == "yes"
+    if named_by_id and unnumbered is not None and unnumbered.outcome == "name-lost":
+        return "in the prompt; an id only selects the tool's name"
+    return "in the prompt; not linked to their calls by id"
 
 
 def _reasoning(report: Report) -> str:
@@ -292,7 +297,8 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
 def _stops(report: Report) -> str:
     """Return the stop strings, and the additional ones of a prompt that describes the tools."""
     strings = "; ".join(" ".join(filter(None, (" ".join(marks), where))) for marks, where in stops(report))
-    return "; ".join(filter(None, (strings, invented_result(report))))
+    invented = invented_result(report)
+    return f"{strings}; also {invented}" if strings and invented else strings or invented
 
 
 def _more(report: Report, full: bool) -> str:

@@ -65,7 +65,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         yield Diagnostic(
             f"{with_tools.origin} has a template '{with_tools.name}' for requests with tools and '{without.name}' for "
             "others. Some runtimes read only one of them.",
-            f"If the runtime knows only one template, give it {with_tools.name}.",
+            f"If the runtime can use only one template, give it {with_tools.name}.",
         )
     if with_tools is not None and without is None:
         yield Diagnostic(

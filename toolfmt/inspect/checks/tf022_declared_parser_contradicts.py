@@ -57,8 +57,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         declared_names = listed(names, "or")
         reads = f"calls in the {best.format.name} format" if best is not None else "calls that fit no known format"
         yield Diagnostic(
-            f"{declared.source} declares {declared.value!r} ({declared_names}), but the template renders {reads}: "
-            f"{quote(rendered)}.",
+            f"{declared.source} declares {declared.value!r}, a parser for {declared_names}, but the template renders "
+            f"{reads}: {quote(rendered)}.",
             _instead(facts, best.format) if best is not None else "Check which parser the model needs.",
             facts.capabilities["tool_calls"].line,
         )

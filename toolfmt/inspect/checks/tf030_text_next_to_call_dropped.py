@@ -32,7 +32,7 @@ OUTCOMES = {
 }
 WHY_NOT_FIXED = "the template does not show where the text belongs"
 
-_FIX = "Use `toolfmt render`, which keeps both (it may move the text into the reasoning), or send no text."
+_FIX = "Use `toolfmt render`, which keeps the text and the call (the text may become reasoning), or send no text."
 _WHAT = {
     "dropped": "Text next to a call is dropped; the prompt has only",
     "call-dropped": "A call is dropped if there is text next to it",

@@ -10,8 +10,8 @@ What it checks: results without the tool's name, several results in one turn, an
 - `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped, or the
   results of two tools are rendered under the name of one tool.
 
-Why it matters: OpenAI's clients send a result with the id of its call and nothing else. Such a template also needs the
-tool's `name`, or it drops or reorders the results of a turn with several calls.
+Why it matters: OpenAI's clients send a result with the id of its call and nothing else. A template with this
+finding also needs the tool's `name`, or it drops or reorders the results of a turn with several calls.
 
 Affected runtimes: every runtime that renders this template.
 

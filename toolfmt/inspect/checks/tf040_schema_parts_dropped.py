@@ -63,7 +63,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             lost[lost.index(_MATTERS[part])] = f"{_MATTERS[part]} of {whose}"
     if "additional_properties" in answers and answers["additional_properties"].outcome == "as-parameter":
         lost.append(
-            "the `additionalProperties` of an object without `properties` (it is shown as a parameter of that name)"
+            "the `additionalProperties` of an object without `properties` (the prompt shows a parameter with this name)"
         )
     if lost:
         fix, fixed_by = _fix(facts)

@@ -1,4 +1,4 @@
-"""The template starts something in a turn and never ends it.
+"""A turn with a call, the system message or reasoning has a start marker but no end marker.
 
 What it checks: whether a turn with a call has the end marker of other responses, and whether the system message keeps
 its end marker if tools are sent. The check also reports a response that follows `<think>` without `</think>`.

@@ -21,9 +21,9 @@ Example:
 
     {% if loop.index0 > ns.last_query_index %}<think>{{ reasoning }}</think>{% endif %}
 
-Fix: if the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`), consider it.
-If not, expect the cost, and do not measure a cache with conversations of one turn. To keep reasoning, return it in the
-field that the template reads.
+Fix: if the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`), consider
+setting it. To keep reasoning, return it in the field that the template reads. Without such a variable, the cost
+remains; measure a cache with conversations of several turns, because a single turn does not show it.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 What it checks: the parser that each runtime chooses for this template, against the calls that the template renders.
 
-- `wrong-parser-inferred`: the parser does not read these calls. It is an error if mlx-lm does not have a parser for
-  them, and a warning if it has a parser that can be named. It is a note if only mlx-swift-lm is wrong: its code was
-  read, not run.
+- `wrong-parser-inferred`: the parser does not read these calls. If mlx-lm has a parser for them, which
+  the model's files can declare, the finding is a warning; if it has none, an error. If only mlx-swift-lm is wrong, the
+  finding is a note: its code was read, not run.
 - `parser-not-inferred`: mlx-lm has a parser for these calls and does not detect it. Of 381 real templates that render
   calls, it does not detect a parser for 123.
 - `no-parser-anywhere`: vLLM, SGLang, mlx-lm and mlx-swift-lm do not have a parser for the format. It is not confirmed
@@ -21,8 +21,8 @@ Example:
 
 in the template of MiniMax M3, so that mlx-lm uses `json_tools`, which reads none of its calls.
 
-Fix: name the parser in `tokenizer_config.json` if the runtime has a parser for the format; mlx-swift-lm reads the same
-entry. If not, parse the output with toolfmt's parser.
+Fix: declare the parser in `tokenizer_config.json` if the runtime has a parser for the format; mlx-swift-lm reads the
+same entry. If not, parse the output with toolfmt's parser.
 """
 
 from __future__ import annotations

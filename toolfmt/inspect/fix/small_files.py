@@ -38,9 +38,9 @@ def check_output(output: Path, files: ModelFiles) -> None:
     if not os.path.lexists(output):
         return
     if not output.is_dir():
-        raise CannotCopy(f"{output}: not a directory; name one that is not there yet, or is empty")
+        raise CannotCopy(f"{output}: not a directory; name one that does not exist or is empty")
     if any(output.iterdir()):
-        raise CannotCopy(f"{output}: not empty; name a directory that is not there yet, or is empty")
+        raise CannotCopy(f"{output}: not empty; name a directory that does not exist or is empty")
 
 
 def _is_within(path: Path, home: Path) -> bool:

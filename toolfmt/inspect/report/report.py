@@ -374,7 +374,7 @@ class Variable:
         sentences = [effect.sentence for effect in self.effects]
         if self.formats:
             formats = ", ".join(f"{name} with {value}" for value, name in self.formats)
-            sentences.append(f"calls are written in {formats}")
+            sentences.append(f"the format of calls is {formats}")
         return "; ".join(sentences) + (f" (with {listed(self.requires)} true)" if self.requires else "")
 
     def to_dict(self) -> dict[str, Any]:

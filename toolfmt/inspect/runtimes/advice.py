@@ -51,7 +51,7 @@ _FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-
 _DECODED = "decode with skip_special_tokens=False"
 _SPECIAL = 'send "skip_special_tokens": false'
 # https://github.com/ggml-org/llama.cpp/pull/22217, merged in April 2026
-_PARALLEL = 'builds before May 2026 make one call per turn unless you send "parallel_tool_calls": true'
+_PARALLEL = 'builds before May 2026 allow one call per turn unless you send "parallel_tool_calls": true'
 _REJECTS = "the template rejects a plain question"
 _NOT_SHOWN = "the template renders no tools"
 _EVERY_OUTPUT = "parses the output of transformers, and of every other runtime"

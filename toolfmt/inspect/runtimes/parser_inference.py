@@ -138,7 +138,8 @@ def _missing(markers: Markers, template: str) -> str:
         found = [marker for marker in group if marker in template]
         if found:
             absent = [marker for marker in group if marker not in template]
-            return f"it looks for {listed(found)} and {listed(absent)}; the template has only the former"
+            lacking = f"which does not contain {listed(absent, 'or')}"
+            return f"it looks for {listed([*found, *absent])} in the template, {lacking}"
     return "the template has none of the markers that it looks for"
 
 

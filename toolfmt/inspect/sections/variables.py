@@ -201,13 +201,13 @@ class _Seeing:
                 return Effect("fails", fails, (failed.clause,), error=failed)
             return replace(_appended(first, f"; it {fails}", failed.clause), error=failed)
         if first is not None and reasoning:
-            only = first.kind == "adds" and reasoning != "dropped" and REASONING in first.excerpts[0]
-            first = (
-                Effect("adds", _REASONING[reasoning]) if only else _appended(first, f", and {_REASONING[reasoning]}")
-            )
+            words = _REASONING[reasoning]
+            kind = "leaves-out" if reasoning == "dropped" else "adds"
+            only = first.kind == kind and REASONING in first.excerpts[0]
+            first = Effect(first.kind, words) if only else _appended(first, f", and {words}")
             first = replace(first, reasoning=reasoning)
         written = self._written(base, varied) if first and isinstance(value.value, str) else ""
-        return _appended(first, "; it writes calls as {}", quote(written, 80)) if first and written else first
+        return _appended(first, "; calls are then written as {}", quote(written, 80)) if first and written else first
 
     def _with_condition(self, effect: Effect, base: Renders, varied: Renders) -> Effect:
         """Return the effect on a plain question. If text is added only without tools or a system message, add that."""

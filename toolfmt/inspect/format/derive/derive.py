@@ -94,4 +94,4 @@ def _most_informative(unproven: Sequence[Unproven], rejections: Sequence[tuple[s
     farthest = max(unproven, key=lambda why: why.right, default=None)
     if rejections and (farthest is None or not farthest.right):
         return rejections[-1][1]
-    return str(farthest) if farthest is not None else "the calls are written in no notation that is known"
+    return str(farthest) if farthest is not None else "the calls are not in a syntax that toolfmt can derive"
