@@ -29,7 +29,7 @@ from toolfmt.cli.measure import (
     tools,
     wilson,
 )
-from toolfmt.cli.measure.plan import TOOL_CHOICES, Cell, ToolChoice
+from toolfmt.cli.measure.plan import GRAMMARS, TOOL_CHOICES, Cell, GrammarChoice, ToolChoice
 from toolfmt.cli.measure.prompts import messages_in_words
 from toolfmt.cli.measure.scenarios import Scenario
 from toolfmt.cli.measure.scoring import invented, is_valid, occurs
@@ -369,6 +369,7 @@ class Scripted:
 
     name = "scripted"
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES
+    grammars: Collection[GrammarChoice] = GRAMMARS
 
     def __init__(self, respond: Callable[[Question], SubjectResponse]) -> None:
         self._respond = respond

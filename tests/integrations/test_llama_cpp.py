@@ -196,7 +196,7 @@ def test_a_grammar_decides_what_a_response_may_be(file: Path, llama: Any) -> Non
     message = Message.from_events(list(stream(llama, prompt, grammar=grammar, max_tokens=200, temp=0.0)))
     assert message.content is None  # without a grammar, the model writes a text first
     assert [call.name for call in message.tool_calls] + [call.name for call in message.rejected] == ["write_file"]
-    with pytest.raises(ValueError, match='^llama.cpp reads grammars in GBNF: create it with syntax="gbnf"'):
+    with pytest.raises(ValueError, match=r'^llama\.cpp reads grammars in GBNF: create it with syntax="gbnf"'):
         stream(llama, prompt, grammar=toolfmt.grammar("json", TOOLS))
 
 
