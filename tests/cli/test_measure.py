@@ -29,7 +29,7 @@ from toolfmt.cli.measure import (
     tools,
     wilson,
 )
-from toolfmt.cli.measure.plan import TOOL_CHOICES, Cell, ToolChoice
+from toolfmt.cli.measure.plan import GRAMMARS, TOOL_CHOICES, Cell, GrammarChoice, ToolChoice
 from toolfmt.cli.measure.prompts import messages_in_words
 from toolfmt.cli.measure.scenarios import Scenario
 from toolfmt.cli.measure.scoring import invented, is_valid, occurs
@@ -322,6 +322,28 @@ def test_a_cell_that_no_scenario_fills_is_none() -> None:
     ]
 
 
+def test_a_grammar_that_forces_a_call_is_tested_where_a_tool_helps() -> None:
+    plan = MeasurementPlan(
+        scenarios(),
+        1,
+        strategies=["prompt"],
+        grammars=["none", "auto", "required", "named"],
+        wordings=["no-tool", "direct"],
+    )
+    assert [(cell.grammar, cell.wording) for cell in plan.cells()] == [
+        ("none", "direct"),
+        ("none", "no-tool"),
+        ("auto", "direct"),
+        ("auto", "no-tool"),
+        ("required", "direct"),
+        ("named", "direct"),
+    ]
+    questions = [one for one in plan.questions() if one.cell.grammar in ("required", "named")]
+    assert not any(one.returned for one in questions)
+    named_tools = [len(one.scenario.tools) for one in questions if one.cell.grammar == "named"]
+    assert set(named_tools) == {1}
+
+
 def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> None:
     plan = MeasurementPlan(named(("order", "poem")), 2, tool_choices=["left out", "required"], strategies=["template"])
     actual = [
@@ -347,6 +369,7 @@ class Scripted:
 
     name = "scripted"
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES
+    grammars: Collection[GrammarChoice] = GRAMMARS
 
     def __init__(self, respond: Callable[[Question], SubjectResponse]) -> None:
         self._respond = respond

@@ -578,6 +578,10 @@ def test_responses_that_were_cut_are_reported() -> None:
             "no scenario is called 'x'; scenarios: forecast",
         ),
         (["--endpoint", "http://x", "--model", "m", "--format", "x"], "'x'"),
+        (
+            ["--endpoint", "http://x", "--model", "m", "--grammar", "auto"],
+            "--grammar auto: only a model that runs here",
+        ),
         (["--endpoint", "http://x", "--model", "m", "--temperature", "hot"], "'hot' is neither a number"),
         (["--endpoint", "http://x", "--model", "m", "--temperature", "inf"], "'inf' is neither a number"),
         (["--endpoint", "http://x", "--model", "m", "--temperature", "-1"], "'-1' is neither a number"),
@@ -705,6 +709,19 @@ def test_a_directory_is_measured_in_this_process(tiny: str, runtime: str) -> Non
     assert expected == counts(cell)
 
 
+@pytest.mark.sample(1)
+def test_a_grammar_forces_a_call(tiny: str) -> None:
+    only = ("--runs", "1", "--scenario", "order", "--prompt", "neutral", "--strategy", "template", "--max-tokens", "80")
+    grammars = ("--grammar", "none", "--grammar", "required", "--grammar", "named")
+    result = here(tiny, *only, *grammars, "--runtime", "mlx-lm", "--temperature", "0", "--json")
+    assert result.exit_code == 0
+    cells = {cell["grammar"]: cell["rates"] for cell in json.loads(result.stdout)["cells"]}
+    called = {grammar: rates["called"]["count"] + rates["rejected"]["count"] for grammar, rates in cells.items()}
+    assert called == {"none": 0, "required": 1, "named": 1}
+    shown = here(tiny, *only, *grammars, "--runtime", "mlx-lm", "--temperature", "0").stdout
+    assert "Tools through the template, tool_choice left out, grammar required" in shown
+
+
 def ask(directory: str, wording: Any, heat: float, most: int, seed: int = 0) -> SubjectResponse:
     from toolfmt.cli.measure.in_process import InProcessSubject
 
@@ -745,7 +762,7 @@ def test_what_a_runtime_does_not_load_is_one_line() -> None:
 def test_a_template_alone_is_not_run() -> None:
     pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
     line = complaint(here(str(MODELS / "json-frames" / "chat_template.jinja")))
-    assert "cannot load it" in line or "only a model directory with weights" in line
+    assert "cannot load it" in line or "only a model directory with weights or a GGUF file is measured here" in line
 
 
 @pytest.mark.parametrize(
@@ -764,6 +781,18 @@ def test_without_a_runtime_the_extras_are_named(
     assert f"toolfmt: to run a model here {message}" in "toolfmt: " + complaint(
         here(str(MODELS / "json-frames"), *runtime)
     )
+
+
+def test_a_runtime_runs_its_own_kind_of_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gguf", reason="writes the file")
+    import gguf_files
+
+    file = gguf_files.written(tmp_path / "tiny.gguf")
+    line = complaint(here(str(file), "--runtime", "mlx-lm"))
+    assert line == f"{file}: mlx-lm does not run it here; leave out --runtime mlx-lm"
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    line = complaint(here(str(file)))
+    assert line == "to run a model here needs llama.cpp: pip install llama-cpp-python; or give --endpoint"
 
 
 def test_only_a_chat_endpoint_supports_tool_choice(tiny: str) -> None:

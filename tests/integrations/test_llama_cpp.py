@@ -17,7 +17,8 @@ pytest.importorskip("mlx_lm", reason="the tiny model is trained with mlx-lm")
 import tiny_gguf  # noqa: E402  it is of use only then
 import tiny_models  # noqa: E402  it needs mlx
 
-from toolfmt.integrations.llama_cpp import ChatHandler  # noqa: E402  it needs llama-cpp-python
+from toolfmt.integrations.llama_cpp import ChatHandler, stream  # noqa: E402  it needs llama-cpp-python
+from toolfmt.messages.message import Message  # noqa: E402  after the checks above
 
 TOOLS: list[Any] = [
     {
@@ -164,17 +165,39 @@ def both_ways(llama: Any, **options: Any) -> list[tuple[dict[str, Any], str]]:
     return [(choice["message"], choice["finish_reason"]), joined(ask(llama, stream=True, **options))]
 
 
-def test_cut_at_every_token_there_is_no_call_and_all_of_the_text(llama: Any) -> None:
+def test_cut_at_every_token_there_is_no_call_and_the_text_before_it(llama: Any) -> None:
     answer = llama.tokenize((TEXT + CALL).encode(), add_bos=False, special=True)
-    before = ""
     for most in range(1, len(answer)):
+        written = llama.detokenize(answer[:most], special=True).decode(errors="ignore")
         for message, reason in both_ways(llama, max_tokens=most):
             assert (calls_of(message), reason) == ([], "length")
-            text = message["content"].rstrip("\N{REPLACEMENT CHARACTER}")
-            assert (TEXT + CALL).startswith(text)
-            whitespace = not llama.detokenize(answer[most - 1 : most]).strip()  # next to a call, of its frame
-            assert len(text) > len(before) or message["content"] != text or whitespace
-        before = text
+            assert message["content"].rstrip() == written[: len(TEXT)].rstrip()
+
+
+def test_a_response_is_streamed_as_events(file: Path, llama: Any) -> None:
+    model = toolfmt.load(file)
+    events = stream(llama, model.render(MESSAGES, TOOLS), temp=0.0)
+    message = Message.from_events(list(events))
+    assert (message.content, [(call.name, json.loads(call.arguments)) for call in message.tool_calls]) == (
+        TEXT,
+        [("write_file", ARGUMENTS)],
+    )
+    assert (events.finish_reason, events.usage is not None and events.usage.output_tokens) == (
+        "stop",
+        len(llama.tokenize((TEXT + CALL).encode(), add_bos=False, special=True)),
+    )
+    cut = stream(llama, model.render(MESSAGES, TOOLS), max_tokens=10, temp=0.0)
+    assert Message.from_events(list(cut)).tool_calls == [] and cut.finish_reason == "length"
+
+
+def test_a_grammar_decides_what_a_response_may_be(file: Path, llama: Any) -> None:
+    prompt = toolfmt.load(file).render(MESSAGES, TOOLS)
+    grammar = toolfmt.grammar("json", TOOLS, syntax="gbnf", choice="write_file", parallel=False)
+    message = Message.from_events(list(stream(llama, prompt, grammar=grammar, max_tokens=200, temp=0.0)))
+    assert message.content is None  # without a grammar, the model writes a text first
+    assert [call.name for call in message.tool_calls] + [call.name for call in message.rejected] == ["write_file"]
+    with pytest.raises(ValueError, match=r'^llama\.cpp reads grammars in GBNF: create it with syntax="gbnf"'):
+        stream(llama, prompt, grammar=toolfmt.grammar("json", TOOLS))
 
 
 def test_a_consumer_that_goes_away_stops_the_model(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:

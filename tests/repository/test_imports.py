@@ -193,7 +193,7 @@ LIBRARIES: Mapping[str, set[str]] = {
     "pydantic_core": {"agent"},
     "docstring_parser": {"messages.python_tools"},
     "langchain_core": {"integrations.langchain"},
-    "llama_cpp": {"integrations.llama_cpp"},
+    "llama_cpp": {"integrations.llama_cpp", "cli.measure.in_process"},
     "mlx": {"integrations.mlx", "cli.measure.in_process"},
     "mlx_lm": {"integrations.mlx", "integrations.mlx_server", "cli.measure.in_process", "testing.peers"},
     "sglang": {"integrations.sglang", "integrations.sglang_plugin", "testing.peers"},

@@ -406,7 +406,7 @@ def _check_one_way(
     metavar="NAME|FILE",
     help="The format of the endpoint's model, if there is no MODEL.",
 )
-@click.option("--runtime", type=click.Choice(["mlx-lm", "transformers"]), help="The runtime for MODEL.")
+@click.option("--runtime", type=click.Choice(["mlx-lm", "transformers", "llama.cpp"]), help="The runtime for MODEL.")
 @click.option("--runs", type=Count(), default=5, show_default=True, metavar="N", help="Ask every question N times.")
 @click.option(
     "--prompt",
@@ -428,6 +428,13 @@ def _check_one_way(
     type=click.Choice(["left-out", "auto", "required"]),
     multiple=True,
     help="Use only this tool_choice. Repeatable.",
+)
+@click.option(
+    "--grammar",
+    "grammars",
+    type=click.Choice(["none", "auto", "required", "named"]),
+    multiple=True,
+    help="Use this grammar when MODEL runs here; the default is none. Repeatable.",
 )
 @click.option(
     "--scenario",
@@ -471,11 +478,13 @@ def _check_one_way(
 def measure(**given: Any) -> int:
     """Measure how often a model calls tools, and whether the calls are correct.
 
-    The model is served by an --endpoint, or is a MODEL directory that runs here (with mlx-lm or transformers).
-    A question names a tool (direct), describes a need (neutral), or needs no tool (no-tool). The tools
-    are rendered by the template or described in the system prompt (--strategy). tool_choice is left-out, auto or
-    required. Every combination is tested; --prompt, --strategy and --tool-choice select some. With --endpoint,
-    MODEL does not run; it provides the tool-call format and the text that describes the tools in the system prompt.
+    The model is served by an --endpoint, or runs here: a MODEL directory in mlx-lm or transformers, or a .gguf file in
+    llama.cpp. A question names a tool (direct), describes a need (neutral), or needs no tool (no-tool). The tools are
+    rendered by the template or described in the system prompt (--strategy). tool_choice is left-out, auto or required.
+    Every combination is tested; --prompt, --strategy and --tool-choice select some. --grammar constrains the responses
+    of a model that runs here: to text or calls (auto), to a call (required), or to a call of the right tool (named).
+    With --endpoint, MODEL does not run; it provides the tool-call format and the text that describes the tools in the
+    system prompt.
 
     If it is interrupted, it prints what was measured so far.
 

@@ -15,7 +15,7 @@ import click
 
 from toolfmt.cli.input import name_models_below
 from toolfmt.cli.measure import Measurement, MeasurementPlan, NotReached, Subject, check_judge, named, outcomes
-from toolfmt.cli.measure.plan import STRATEGIES, TOOL_CHOICES
+from toolfmt.cli.measure.plan import GRAMMARS, STRATEGIES, TOOL_CHOICES
 from toolfmt.cli.measure.scenarios import WORDINGS, Scenario
 from toolfmt.cli.measure.subject import Sampling
 from toolfmt.cli.output import check_printable, complain, print_json, print_text, terminal
@@ -47,6 +47,7 @@ class Measuring:
     wordings: tuple[str, ...]
     strategies: tuple[str, ...]
     choices: tuple[str, ...]
+    grammars: tuple[str, ...]
     scenarios: tuple[str, ...]
     temperature: float | None
     seed: int
@@ -145,9 +146,12 @@ class Measuring:
         known = [choice for choice in choices if choice in subject.tool_choices]
         if not known:
             raise ToolfmtError(f"tool_choice {choices[0]}: only a chat endpoint supports this; leave out --tool-choice")
+        grammars = [grammar for grammar in GRAMMARS if grammar in (self.grammars or GRAMMARS[:1])]
+        if missing := [grammar for grammar in grammars if grammar not in subject.grammars]:
+            raise ToolfmtError(f"--grammar {missing[0]}: only a model that runs here takes one; leave out --endpoint")
         wordings = [wording for wording in WORDINGS if wording in (self.wordings or WORDINGS)]
         strategies = [strategy for strategy in STRATEGIES if strategy in (self.strategies or STRATEGIES)]
-        return MeasurementPlan(chosen, self.runs, wordings, strategies, known)
+        return MeasurementPlan(chosen, self.runs, wordings, strategies, known, grammars)
 
     def _settings(self, sampling: Sampling) -> dict[str, Any]:
         """Return the settings of the requests, for display."""

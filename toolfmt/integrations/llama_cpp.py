@@ -1,7 +1,9 @@
-"""llama-cpp-python: a chat handler that renders with the model's template and parses calls in the response.
+"""llama-cpp-python: a response as events, and a chat handler that renders with the model's template and parses calls.
 
     llama = Llama("model.gguf", chat_handler=ChatHandler("model.gguf"))
     llama.create_chat_completion(messages, tools=tools, stream=True)
+
+    events = stream(llama, model.render(messages, tools), grammar=model.grammar(tools, syntax="gbnf"))
 
 Contract: llama-cpp-python 0.3.36, `LlamaChatCompletionHandler` and `Llama.generate`. The handler that it creates from a
 file's template parses no calls. Its `create_completion` removes control tokens from the text, which most formats use as
@@ -14,7 +16,7 @@ from __future__ import annotations
 import ctypes
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -27,17 +29,59 @@ except ModuleNotFoundError as error:
     ) from error
 
 from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.grammars.grammar import Grammar
 from toolfmt.integrations.protocols import Chat, FinishReason, Payload, RejectedCalls, Usage
+from toolfmt.integrations.streaming import Stream
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import taken_ids
 from toolfmt.model.model import Model, load
+from toolfmt.render.prompt import Prompt
 
-__all__ = ["ChatHandler"]
+__all__ = ["ChatHandler", "stream"]
 
 _SAMPLING = {"temperature": "temp"}
 """Options of a chat completion that have another name in `Llama.generate`."""
 _NOT_TAKEN = ("logprobs", "top_logprobs", "logit_bias", "response_format")
 _CHOICES = (None, "auto", "none")
+
+
+def stream(
+    llama: Any,
+    prompt: Prompt,
+    *,
+    parser: Parser | None = None,
+    grammar: Grammar | None = None,
+    max_tokens: int | None = None,
+    **options: Any,
+) -> Stream:
+    """Return the events of a model's response to a prompt, as it is generated.
+
+    A stop string of the parser also ends the generation. A call that is open when `max_tokens` are used up is
+    `incomplete_output`. Raises what `Prompt.parser` raises.
+
+    Args:
+        llama: A `llama_cpp.Llama`.
+        prompt: The prompt. It gets no special tokens beyond its own.
+        parser: The parser for the response; without one, that of the prompt.
+        grammar: Allow only tokens that it allows: a grammar of `Model.grammar` or `toolfmt.grammar`, in GBNF.
+        max_tokens: The maximum number of tokens; without it, the response may fill the context.
+        **options: Options of `Llama.generate`, such as `temp`.
+
+    Raises:
+        ValueError: The prompt is too long for the context, or the grammar is not in GBNF.
+    """
+    if grammar is not None:
+        if grammar.syntax != "gbnf":
+            raise ValueError(f'llama.cpp reads grammars in GBNF: create it with syntax="gbnf", not "{grammar.syntax}"')
+        options["grammar"] = llama_cpp.LlamaGrammar.from_string(grammar.text, verbose=False)
+    tokens = _Tokens(llama, prompt.text, max_tokens, options)
+    return Stream(_streamed(parser or prompt.parser(), tokens))
+
+
+def _streamed(parser: Parser, tokens: _Tokens) -> Generator[Event, None, tuple[FinishReason, Usage]]:
+    for events in _events(parser, tokens):
+        yield from events
+    return tokens.reason, tokens.usage
 
 
 class ChatHandler:
@@ -106,7 +150,7 @@ class ChatHandler:
 
 def _events(parser: Parser, tokens: _Tokens) -> Iterator[list[Event]]:
     """Yield the parser's events for each token. Generation stops at the end of the response."""
-    for text in tokens.texts():
+    for text in tokens.texts(parser.format.engine.closers):
         yield parser.feed(text)
         if parser.ended:
             return
@@ -147,18 +191,18 @@ class _Tokens:
     def usage(self) -> Usage:
         return Usage(len(self._prompt), self._generated)
 
-    def texts(self) -> Iterator[str]:
-        """Yield the text of each token except the end token.
-
-        If a call's syntax ends with that token, its end marker may be missing.
-        """
+    def texts(self, closers: Sequence[str]) -> Iterator[str]:
+        """Yield the text of each token; of the end token only if it is one of the format's end markers, `closers`."""
         vocabulary = llama_cpp.llama_model_get_vocab(self._llama.model)
         decode = getincrementaldecoder("utf-8")("replace").decode
         for token in self._llama.generate(self._prompt, **self._options):
+            piece = _piece(vocabulary, token)
             if llama_cpp.llama_vocab_is_eog(vocabulary, token):
+                if piece.decode(errors="replace") in closers:
+                    yield decode(piece)
                 break
             self._generated += 1
-            yield decode(_piece(vocabulary, token))
+            yield decode(piece)
             if self._generated >= self._most:
                 self.reason = "length"
                 break

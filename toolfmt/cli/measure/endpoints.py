@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.cli.measure.plan import TOOL_CHOICES, Question, ToolChoice
+from toolfmt.cli.measure.plan import GRAMMARS, TOOL_CHOICES, GrammarChoice, Question, ToolChoice
 from toolfmt.cli.measure.prompts import Prompts, messages_in_words
 from toolfmt.cli.measure.scenarios import tools
 from toolfmt.cli.measure.subject import NotAnswered, NotReached, Sampling, SubjectResponse, in_one_line
@@ -126,6 +126,7 @@ class ChatEndpoint(_Endpoint):
     """
 
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES
+    grammars: Collection[GrammarChoice] = GRAMMARS[:1]
 
     def __init__(
         self, address: Address, sampling: Sampling, directory: Model | None = None, format: str | None = None
@@ -189,6 +190,7 @@ class CompletionEndpoint(_Endpoint):
     """A completions endpoint: toolfmt renders the prompt and parses the calls."""
 
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES[:1]
+    grammars: Collection[GrammarChoice] = GRAMMARS[:1]
 
     def __init__(self, address: Address, sampling: Sampling, directory: Model, format: str | None = None) -> None:
         super().__init__(address, sampling)

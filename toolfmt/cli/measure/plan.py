@@ -1,8 +1,8 @@
 """The plan of a measurement: the cells of the table, and their questions.
 
-A cell is a wording of the question, a way to pass the tools, and a `tool_choice`. A question is repeated with other
-seeds. If a scenario has results, it is also asked after the right calls with their results, whatever the model itself
-called. So reading results is measured even for a model that never calls.
+A cell is a wording of the question, a way to pass the tools, a `tool_choice`, and a grammar of the response. A question
+is repeated with other seeds. If a scenario has results, it is also asked after the right calls with their results,
+whatever the model itself called. So reading results is measured even for a model that never calls.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from toolfmt.inspect.report.template_profile import Strategy
 
 ToolChoice: TypeAlias = Literal["left out", "auto", "required"]
 TOOL_CHOICES: tuple[ToolChoice, ...] = ("left out", "auto", "required")
+GrammarChoice: TypeAlias = Literal["none", "auto", "required", "named"]
+GRAMMARS: tuple[GrammarChoice, ...] = ("none", "auto", "required", "named")
 STRATEGIES: tuple[Strategy, ...] = ("template", "prompt")
 
 
@@ -26,6 +28,12 @@ class Cell:
     strategy: Strategy
     tool_choice: ToolChoice
     wording: Wording
+    grammar: GrammarChoice = "none"
+
+    @property
+    def must_call(self) -> bool:
+        """Whether every response is a call."""
+        return self.tool_choice == "required" or self.grammar in ("required", "named")
 
 
 @dataclass(frozen=True)
@@ -48,8 +56,9 @@ class Question:
 class MeasurementPlan:
     """Which cells are measured, with which scenarios, and how often each is asked.
 
-    If the tools are described in the system prompt, a request has no tools and no `tool_choice`. With `required`, the
-    model must call, so questions without a matching tool and questions about results are left out.
+    If the tools are described in the system prompt, a request has no tools and no `tool_choice`. If the model must
+    call, questions without a matching tool and questions about results are left out. A grammar for a `named` tool is
+    tested only with questions that one tool answers.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -57,19 +66,22 @@ class MeasurementPlan:
     wordings: Collection[Wording] = WORDINGS
     strategies: Collection[Strategy] = STRATEGIES
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES
+    grammars: Collection[GrammarChoice] = GRAMMARS[:1]
 
     def cells(self) -> list[Cell]:
         """The non-empty cells, in the order of the table."""
         available = {wording for scenario in self.scenarios for wording in scenario.questions}
-        return [
-            Cell(strategy, choice, wording)
+        cells = [
+            Cell(strategy, choice, wording, grammar)
             for strategy in STRATEGIES
             for choice in TOOL_CHOICES
+            for grammar in GRAMMARS
             for wording in WORDINGS
             if strategy in self.strategies and choice in self._choices(strategy)
             if wording in self.wordings and wording in available
-            if (choice, wording) != ("required", "no-tool")
+            if grammar in self.grammars
         ]
+        return [cell for cell in cells if not (cell.must_call and cell.wording == "no-tool")]
 
     def _choices(self, strategy: Strategy) -> Collection[ToolChoice]:
         return [choice for choice in self.tool_choices if strategy == "template" or choice == "left out"]
@@ -80,7 +92,7 @@ class MeasurementPlan:
         for run in range(self.runs):
             for scenario in self.scenarios:
                 for cell in cells:
-                    if cell.wording in scenario.questions:
+                    if cell.wording in scenario.questions and (cell.grammar != "named" or len(scenario.tools) == 1):
                         yield Question(cell, scenario, run)
-                        if scenario.results and cell.tool_choice != "required":
+                        if scenario.results and not cell.must_call:
                             yield Question(cell, scenario, run, returned=True)

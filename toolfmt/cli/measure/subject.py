@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from toolfmt.cli.measure.plan import Question, ToolChoice
+from toolfmt.cli.measure.plan import GrammarChoice, Question, ToolChoice
 from toolfmt.messages.message import Message
 
 _LONGEST_WHY = 200
@@ -61,6 +61,8 @@ class Subject(Protocol):
     """Its name in a report."""
     tool_choices: Collection[ToolChoice]
     """The values of `tool_choice` that a request to it can have."""
+    grammars: Collection[GrammarChoice]
+    """The grammars that can constrain its responses."""
 
     def ask(self, question: Question, seed: int) -> SubjectResponse:
         """Return the response to a question. Raises `NotAnswered`, but never because of the response's content."""

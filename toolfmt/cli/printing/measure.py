@@ -38,11 +38,11 @@ _NOTHING = "–"
 
 
 def measured_text(measurement: Measurement, width: int, colour: bool) -> str:
-    """Return the settings, a table for each strategy and `tool_choice`, and notes."""
+    """Return the settings, a table for each strategy, `tool_choice` and grammar, and notes."""
     shown = [name for name in RATES if any(tally.rates[name].of for tally in measurement.tallies.values())] or [
         "called"
     ]
-    ways = groupby(measurement.tallies.items(), key=lambda one: (one[0].strategy, one[0].tool_choice))
+    ways = groupby(measurement.tallies.items(), key=lambda one: (one[0].strategy, one[0].tool_choice, one[0].grammar))
     tables = [_way(list(cells), shown) for _, cells in ways]
     return printed(spaced([_head(measurement), *tables, _legend(measurement)]), width, colour)
 
@@ -69,6 +69,7 @@ def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
     """Return the results of one way to pass tools: its name, its rows, and the failures."""
     cell = cells[0][0]
     choice = f", tool_choice {cell.tool_choice}" if cell.strategy == "template" else ""
+    choice += "" if cell.grammar == "none" else f", grammar {cell.grammar}"
     title = {"template": "Tools through the template", "prompt": "Tools in words"}[cell.strategy]
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, min_width=7)
