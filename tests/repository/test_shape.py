@@ -122,16 +122,16 @@ def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
 
 
 LONG_MODULES = {
-    "toolfmt/cli/commands.py": 640,  # every command's options and help, nothing else
-    "toolfmt/formats/engines/call_builder.py": 560,  # the state of calls, which every engine uses
-    "toolfmt/formats/engines/call_expression.py": 680,  # one engine
-    "toolfmt/formats/engines/json_members.py": 716,  # the members of one call, in any order
+    "toolfmt/cli/commands.py": 650,  # every command's options and help, nothing else
+    "toolfmt/formats/engines/call_builder.py": 580,  # the state of calls, which every engine uses
+    "toolfmt/formats/engines/call_expression.py": 685,  # one engine
+    "toolfmt/formats/engines/json_members.py": 730,  # the members of one call, in any order
     "toolfmt/formats/engines/json_object.py": 650,  # one engine
-    "toolfmt/formats/engines/raw_value.py": 610,  # one decision, where a value ends, by what follows each marker
-    "toolfmt/formats/engines/tagged.py": 615,  # one engine, and the checks of its markers
+    "toolfmt/formats/engines/raw_value.py": 620,  # one decision, where a value ends, by what follows each marker
+    "toolfmt/formats/engines/tagged.py": 620,  # one engine, and the checks of its markers
     "toolfmt/formats/grammar/schemas.py": 525,  # which schemas grammars support, in one place
-    "toolfmt/formats/parser/driver.py": 495,  # one state machine
-    "toolfmt/formats/scanner/scanner.py": 460,  # the primitives
+    "toolfmt/formats/parser/driver.py": 520,  # one state machine
+    "toolfmt/formats/scanner/scanner.py": 470,  # the primitives
     "toolfmt/grammars/gbnf.py": 440,  # one exporter
     "toolfmt/inspect/probe/capabilities.py": 430,  # one probe a capability
     "toolfmt/inspect/report/report.py": 645,  # the dataclasses of the report, which is one JSON document
