@@ -364,8 +364,7 @@ class RawValue(Value):
                 scan.rewind(here)
                 return "", stop
         closer = tags.value_closer.strip()
-        tail = self._last(begin, len(closer) + 1)
-        if not self.quoted and len(closer) > _PART and closer[:_PART] in tail and closer not in tail:
+        if len(closer) > _PART and closer[:_PART] in self._last(begin, len(closer) + 1):
             self._wrong(begin)  # a damaged end marker
         self.keys.append((yield from scan.peek()) in ("\n", "\r"))
         if not self.quoted and (declared is None or (declared and (at_line or not tags.lines))):
