@@ -61,6 +61,13 @@ def test_a_copy_made_in_a_later_call_of_a_frame_continues_the_frame(format: str,
         check_copy(format, text, place, tools=TOOLS)
 
 
+@pytest.mark.parametrize("format", ["glm4", "json", "auto"])
+def test_a_copy_made_after_inline_code_on_the_first_line_of_a_fence_loses_nothing(format: str) -> None:
+    text = "```md see `x`\n(more)"
+    for place in range(len(text) + 1):
+        check_copy(format, text, place, tools=TOOLS)
+
+
 def test_a_copy_made_after_a_literal_that_may_be_longer() -> None:
     """The beginning of the separator is longer than the trie of literals is deep."""
     name = "<|plamo:begin_tool_name:plamo|>print<|plamo:end_tool_name:plamo|>"
