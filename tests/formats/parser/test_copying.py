@@ -58,6 +58,7 @@ def test_a_copy_made_while_an_example_is_undecided_loses_nothing(format: str, te
         ("auto", "<tool_calls><tool_call>e<tool_sep></tool_call><tool_call>print<tool_sep>"),
         ("hunyuan_v3", f"<tool_calls>[{CALL},{CALL}]</tool_calls>"),
         ("minicpm3", '<|tool_call_start|>\n```pythn\nprint(text="x")\nprint(size="y")\n```\n<|tool_call_end|>'),
+        ("dots", '<dots_function_call>\n<<invoke name="run"x>'),
     ],
 )
 def test_a_copy_made_in_a_later_call_of_a_frame_continues_the_frame(format: str, text: str) -> None:

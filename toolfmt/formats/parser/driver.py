@@ -271,6 +271,7 @@ class Driver:
             if found != "another":
                 break
             back = scan.position
+            calls.head = opener  # the engine starts again
             calls.begin_at(back)
         if found == "nothing":
             back = max(back, calls.begins)
