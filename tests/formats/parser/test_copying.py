@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from guarantees import check_copy
 
@@ -54,9 +56,34 @@ def test_a_copy_made_while_an_example_is_undecided_loses_nothing(format: str, te
         ),
         ("auto", "<tool_calls><tool_call>e</tool_call><tool_call>"),
         ("auto", "<tool_calls><tool_call>e<tool_sep></tool_call><tool_call>print<tool_sep>"),
+        ("hunyuan_v3", f"<tool_calls>[{CALL},{CALL}]</tool_calls>"),
+        ("minicpm3", '<|tool_call_start|>\n```pythn\nprint(text="x")\nprint(size="y")\n```\n<|tool_call_end|>'),
+        ("dots", '<dots_function_call>\n<<invoke name="run"x>'),
     ],
 )
 def test_a_copy_made_in_a_later_call_of_a_frame_continues_the_frame(format: str, text: str) -> None:
+    for place in range(len(text) + 1):
+        check_copy(format, text, place, tools=TOOLS)
+
+
+def test_a_copy_made_in_a_later_call_of_a_message_does_not_begin_another_message() -> None:
+    calls = '<atem:invoke name=""><atem:parameter name="c"> </atem:invoke><atem:invoke name="'
+    text = "to=f<|message|><atem:function_calls>" + calls
+    for place in range(len(text) + 1):
+        check_copy("atem", text, place)
+
+
+def test_a_copy_made_in_a_later_call_after_a_backtick_takes_no_call_for_inline_code() -> None:
+    """The first call, which the copy does not parse again, is too long for inline code."""
+    calls = [{"name": "print", "arguments": {"text": text}} for text in ("y" * 450, "a ` b")]
+    text = f"See `x`<tool_call>{json.dumps(calls)}</tool_call>"
+    for place in range(480, len(text) + 1):
+        check_copy("json", text, place, tools=TOOLS)
+
+
+@pytest.mark.parametrize("format", ["glm4", "json", "auto"])
+def test_a_copy_made_after_inline_code_on_the_first_line_of_a_fence_loses_nothing(format: str) -> None:
+    text = "```md see `x`\n(more)"
     for place in range(len(text) + 1):
         check_copy(format, text, place, tools=TOOLS)
 

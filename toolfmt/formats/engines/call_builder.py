@@ -134,8 +134,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
 
     def inside(self) -> None:
         """Note that the first call of the frame begins here, after what follows the frame's start marker."""
-        if self._inside is None:
-            self._inside = self._scan.position
+        self._inside = self._scan.position
 
     def leave_out(self, begin: int) -> None:
         """Note that the text from `begin` to here, before the first call of the frame, means nothing. A copy does not

@@ -116,8 +116,8 @@ class Blocks:
 
         A complete call between backticks is a quotation in the middle of a line, but a call at its beginning (`first`).
         """
-        if not _BACKTICK.search(self.line):
-            return ""
+        if opener == "\n" or not _BACKTICK.search(self.line):
+            return ""  # a line break ends the line of a fence
         scan = self._scan
         begin = scan.position
         scan.keep(begin - len(opener))

@@ -193,12 +193,11 @@ class Driver:
             if blocks.fence:
                 wanted = look.at_fence if blocks.fence_line else look.in_program
             wanted = wanted.adding(self.closing, "\n" + self.closing) if self.closing else wanted
-            found, self.again = self.again, ""
-            if found:
+            again, self.again = self.again, ""
+            if again:
                 yield from self.scan.skip_spaces()
-                self.scan.skip(len(found))
-            else:
-                found = yield from self._run(Content, Plain(wanted))
+                self.scan.skip(len(again))
+            found = again or (yield from self._run(Content, Plain(wanted)))
             if not found:
                 return False
             ends = bool(self.closing) and found.removeprefix("\n") == self.closing
@@ -220,9 +219,9 @@ class Driver:
                     example = yield from self._call(opener, here)
                 if example == "":
                     yield from blocks.toggle_fence(found, opener, in_line=in_line, first=first)
-            elif quoted := (yield from blocks.quotation(opener, first=first)):
+            elif not again and (quoted := (yield from blocks.quotation(opener, first=first))):
                 example = quoted
-            elif opener in marks.between:
+            elif not again and opener in marks.between:
                 if (yield from self.drafts.message_begins(opener, here)):
                     return True
             else:
@@ -272,6 +271,7 @@ class Driver:
             if found != "another":
                 break
             back = scan.position
+            calls.head = opener  # the engine starts again
             calls.begin_at(back)
         if found == "nothing":
             back = max(back, calls.begins)
