@@ -482,7 +482,7 @@ def test_without_anything_it_prints_the_versions() -> None:
     ("args", "expected"),
     [
         (["--format", "json"], "--format goes with --model-output"),
-        (["--model-output", "-"], "--model-output needs --format, or a MODEL whose format it has"),
+        (["--model-output", "-"], "--model-output needs --format, or the MODEL that wrote the output"),
         (["--model-output", "-", "--format", "json", "--tools", "-"], "cannot both be standard input"),
         (["--model-output", "-", "--format", "nobodys"], "no tool-call format is named 'nobodys'"),
         (["--model-output", "/nowhere/at/all", "--format", "json"], "/nowhere/at/all: cannot be read"),

@@ -462,8 +462,8 @@ def test_recorded_answers_take_what_one_answer_takes(tmp_path: Path) -> None:
         ("{oops", "not JSON (Expecting property name enclosed in double quotes, column 2)"),
         ("[" * 100_000, "JSON that cannot be read (nested too deeply); "),
         ("[" + "1" * 5000 + "]", "JSON that cannot be read (an integer of more than 4300 digits); "),
-        ("[1]", "not a JSON object with the output under 'text'"),
-        ('"Hi."', "not a JSON object with the output under 'text'"),
+        ("[1]", "not a JSON object"),
+        ('"Hi."', "not a JSON object"),
         ("{}", "no key 'text'; --text-key names the key that has the output"),
         ('{"answer": "Hi."}', "no key 'text', only 'answer'; --text-key names the key that has the output"),
         (
@@ -552,7 +552,7 @@ def test_of_two_tools_with_one_name_the_first_counts_and_one_line_reports_it(tmp
 def test_bytes_that_are_no_text_are_parsed_all_the_same() -> None:
     result = run("parse", "--format", "json", input=b"a\xff" + "é".encode() + b"\xc3")
     assert "".join(json.loads(line)["text"] for line in result.stdout.splitlines()) == "a\ufffdé\ufffd"
-    message = "standard input: not UTF-8 text (offset 1); bytes that are none are read as U+FFFD"
+    message = "standard input: not UTF-8 text (offset 1); invalid bytes are replaced with U+FFFD"
     assert (result.stderr, result.exit_code) == (f"toolfmt: {message}\n", 0)
 
 
@@ -569,7 +569,7 @@ def test_bytes_that_are_not_text_are_reported_at_the_first_of_them(
     path.write_bytes(b"x" * before + wrong)
     reported: list[str] = []
     assert "".join(pieces(str(path), reported.append)) == "x" * before + read
-    message = f"{path}: not UTF-8 text (offset {before}); bytes that are none are read as U+FFFD"
+    message = f"{path}: not UTF-8 text (offset {before}); invalid bytes are replaced with U+FFFD"
     assert reported == ([message] if "\ufffd" in read else [])
 
 

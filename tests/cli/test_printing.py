@@ -93,7 +93,7 @@ def section_text(made: Report, chapter: str) -> str:
 
 def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: section_text(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
-        "prefix": "a prefix cache can reuse 61 % of the prompts of the test conversation; "
+        "prefix": "a prefix cache can reuse 61 % of the prompt text of the test conversation; "
         "the first cache miss occurs when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
@@ -163,7 +163,7 @@ def test_what_is_fine_is_not_shown_twice() -> None:
     fine = Sections(details={"ids_ordinary": YES}, definitions={"enum": YES}, safety={"escaping": YES})
     assert shown(replace(FULL, sections=fine)) == shown(replace(FULL, sections=Sections()))
     keeps = replace(FULL, sections=Sections(stability=Stability((), 1.0)))
-    assert section_text(keeps, "prefix") == "each prompt of the test conversation starts with the previous one"
+    assert section_text(keeps, "prefix") == "a prefix cache can reuse all prompt text of the test conversation"
 
 
 TIME = "the prompt contains the time and changes every second"
@@ -172,8 +172,8 @@ TIME = "the prompt contains the time and changes every second"
 @pytest.mark.parametrize(
     ("share", "expected"),
     [
-        (1.0, f"{TIME}; otherwise each prompt of the test conversation starts with the previous one"),
-        (0.5, f"a prefix cache can reuse 50 % of the prompts of the test conversation; {TIME}"),
+        (1.0, f"{TIME}; otherwise a prefix cache can reuse all prompt text of the test conversation"),
+        (0.5, f"a prefix cache can reuse 50 % of the prompt text of the test conversation; {TIME}"),
     ],
 )
 def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, expected: str) -> None:
@@ -188,7 +188,7 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     )
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
     assert section_text(replace(FULL, sections=stable), "prefix") == (
-        "each prompt of the test conversation starts with the previous one, except if no tools are sent and no earlier "
+        "a prefix cache can reuse all prompt text of the test conversation, except if no tools are sent and no earlier "
         "reasoning is sent (50 % reused) or if enable_thinking=false and no earlier reasoning is sent (25 % reused)"
     )
 

@@ -207,7 +207,7 @@ def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
     assert "no tool named 'nope' is declared; declared tools: get_weather" in error_line(
         "glm4", "--tools", tools_file, "--choice", "nope"
     )
-    assert "vllm reads no grammar in the syntax 'gbnf'" in error_line(
+    assert "vllm does not accept the grammar syntax 'gbnf'" in error_line(
         "glm4", "--tools", tools_file, "--request", "vllm", "--for", "gbnf"
     )
     assert "just the tool's name" in error_line("glm4_legacy", "--tools", tools_file)

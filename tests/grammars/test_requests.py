@@ -112,7 +112,7 @@ def test_llama_cpp_holds_the_whole_answer_without_a_trigger() -> None:
 def test_a_syntax_that_does_not_fit_names_the_one_that_does(runtime: str, syntax: str, way: str) -> None:
     with pytest.raises(ToolfmtError) as raised:
         request(_Grammar("text", syntax), runtime)
-    assert str(raised.value) == f"{runtime} reads no grammar in the syntax {syntax!r}; use {way} (Python: syntax=)"
+    assert str(raised.value) == f"{runtime} does not accept the grammar syntax {syntax!r}; use {way} (Python: syntax=)"
 
 
 def test_an_unknown_runtime_is_named() -> None:

@@ -84,8 +84,8 @@ def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
     proof = f"tested with {decided.derived.call_sets} generated sets of calls and "
     proof += f"{decided.derived.outputs} kinds of output"
     assert (
-        f"format derived (kind: tags), {proof}; derived from how the template renders past calls, not from model output"
-        in printed
+        f"format derived (call syntax: tags), {proof}; derived from how the template renders past calls, "
+        "not from model output" in printed
     )
 
 

@@ -31,7 +31,7 @@ DEFECTS = {
     "18": ("TF086", "content-sensitive-rendering", 6, "'description', 'required', 'type', 'properties' or 'nullable'"),
     "18b": ("TF086", "content-sensitive-rendering", 6, "'description', 'required', 'type', 'properties' or 'nullable'"),
     "23": ("TF017", "content-null-rejected", 64, "'NoneType' object is not iterable"),
-    "26": ("TF029", "id-form-required", 92, "cost the tool's name"),
+    "26": ("TF029", "id-form-required", 92, "the tool's name is gone"),
     "29": ("TF031", "orphaned-result-lost", 135, "no previous assistant message with a tool call"),
     "33": ("TF036", "developer-role-rejected", 144, "developer is rejected"),
     "38": ("TF049", "python-repr-in-definitions", None, "Python"),

@@ -240,7 +240,7 @@ def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
         == "known flaw of this reasoning parser: in a stream, it treats a <tool_call> in the reasoning as a call"
     )
     assert remarks[VLLM] == (
-        "the reasoning parsers qwen3 and glm45 would treat a <tool_call> in the reasoning as a call; "
+        "not qwen3 or glm45: these reasoning parsers treat a <tool_call> in the reasoning as a call; "
         "with enable_thinking=false, leave deepseek_r1 out: it returns calls as reasoning in a response that is not "
         "streamed"
     )

@@ -376,7 +376,7 @@ CASES += [
      changed(HEADER, "{{ '<|more|>' if messages[-1].role == 'tool' else '<|assistant|>' }}{% endif")),
     ("developer", "no", "dropped", "is dropped at the start of the conversation if tools are given",
      changed(LOOP, LOOP + "{% if m.role == 'developer' and loop.first and tools %}" + SKIP + "{% endif %}")),
-    ("calls_empty", "error", "threw", "is rendered like one without as the last message, and rejected if another "
+    ("calls_empty", "error", "threw", "is rendered like one without if it is the last message, and rejected if another "
      "message follows: the template raises",
      when("m.tool_calls is defined and not m.tool_calls and not loop.last", RAISE)),
     ("text_with_call", "no", "lost-later", "text next to a call is dropped after an earlier call",

@@ -125,10 +125,10 @@ def test_the_default_is_the_boolean_that_changes_nothing(source: str, default: s
     ("source", "effect"),
     [
         ("{% if x or tools %}<|system|>{{ tools | tojson if tools }}{% if x %}<think>{% endif %}{% endif %}" + TURNS,
-         'if true: adds "<|system|><think>" if there are no tools'),
+         'if true, adds "<|system|><think>" if there are no tools'),
         ("{% if x %}{{ '' if messages[0].role == 'system' else '<|system|>' }}<think>{% endif %}" + TURNS,
-         'if true: adds "<|system|><think>" if there is no system message'),
-        ("{% if x %}<think>{% endif %}" + TURNS, 'if true: adds "<think>"'),
+         'if true, adds "<|system|><think>" if there is no system message'),
+        ("{% if x %}<think>{% endif %}" + TURNS, 'if true, adds "<think>"'),
     ],
 )  # fmt: skip
 def test_an_effect_that_is_another_one_with_tools_has_that_condition(source: str, effect: str) -> None:
@@ -146,7 +146,7 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
     (variable,) = inspect_template(source).sections.variables
     assert (variable.name, variable.effect) == (
         "enable_thinking",
-        r"if false: ends the prompt with an empty reasoning block: <think>\n\n</think>",
+        r"if false, ends the prompt with an empty reasoning block: <think>\n\n</think>",
     )
 
 
@@ -154,32 +154,32 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
     ("source", "effect"),
     [
         (TURNS + "{% if x is defined and x is false %}<think>\n\n</think>\n\n{% endif %}",
-         r"if false: ends the prompt with an empty reasoning block: <think>\n\n</think>"),
+         r"if false, ends the prompt with an empty reasoning block: <think>\n\n</think>"),
         (TURNS + "{% if x %}<think>\n{% endif %}",
-         "if true: opens a reasoning block at the end of the prompt: <think>"),
+         "if true, opens a reasoning block at the end of the prompt: <think>"),
         (TURNS + "{% if not x %}<think>\n{% endif %}",
-         "if true: opens no reasoning block at the end of the prompt (<think>)"),
+         "if true, opens no reasoning block at the end of the prompt (<think>)"),
         ("Effort {{ x | default('medium') }}." + TURNS,
-         'if a string such as Vq9given: inserts it unchanged, as in "Effort Vq9given.<|user|>Uq1question"'),
-        ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, 'if "high": adds "Think hard."'),
-        ("{% if x in ['a', 'b'] %}More.{% endif %}" + TURNS, 'if "a" or "b": adds "More."'),
+         'if a string such as Vq9given, inserts it unchanged, as in "Effort Vq9given.<|user|>Uq1question"'),
+        ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, 'if "high", adds "Think hard."'),
+        ("{% if x in ['a', 'b'] %}More.{% endif %}" + TURNS, 'if "a" or "b", adds "More."'),
         (THOUGHT.replace("keep", "x"),
-         'if true: keeps earlier reasoning'),
-        ("{% if tools and x %}Hint.{% endif %}" + TURNS, 'if true: adds "Hint." if tools are given'),
+         'if true, keeps earlier reasoning'),
+        ("{% if tools and x %}Hint.{% endif %}" + TURNS, 'if true, adds "Hint." if tools are given'),
         # danish-foundation-models' Apertus: behind a call nothing changes, behind its result it does
         ("{% if x and messages[-1].role == 'tool' %}Hint.{% endif %}" + TURNS,
-         'if true: adds "Hint." after a call and its result'),
+         'if true, adds "Hint." after a call and its result'),
         ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
         ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
-         'if "b": makes the template fail: it raises: no b'),
+         'if "b", makes the template fail: it raises: no b'),
         ("{{ '' + x }}" + TURNS, "it is needed: without it the template fails: `x` is undefined "
          "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
-         'if a list of strings: inserts it unchanged, as in "Vq9given<|user|>Uq1question"'),
+         'if a list of strings, inserts it unchanged, as in "Vq9given<|user|>Uq1question"'),
         ("{% if x and x.kind %}{{ x.kind }}.{% endif %}" + TURNS,
-         'if an object: inserts it unchanged, as in "Vq9given.<|user|>Uq1question"'),
+         'if an object, inserts it unchanged, as in "Vq9given.<|user|>Uq1question"'),
         # What matters only if the model thinks.
-        ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, 'if "max": adds "Think." (with thinking true)'),
+        ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, 'if "max", adds "Think." (with thinking true)'),
         ("{% set y = x %}" + TURNS, ""),
     ],
 )  # fmt: skip
@@ -299,7 +299,7 @@ def test_a_variable_that_matters_only_with_an_image_is_found() -> None:
         "{% if part.type == 'image' %}{% if add_vision_id %}Picture 1: {% endif %}<image>{% endif %}"
         "{% else %}{{ message.content }}{% endfor %}{% endfor %}"
     )
-    assert variable(source, "add_vision_id").effect == 'if true: adds "Picture 1:" if a question contains an image'
+    assert variable(source, "add_vision_id").effect == 'if true, adds "Picture 1:" if a question contains an image'
 
 
 def test_what_changes_at_both_ends_is_reported_at_both() -> None:
@@ -309,6 +309,6 @@ def test_what_changes_at_both_ends_is_reported_at_both() -> None:
         "<|turn>model\n{% if not enable_thinking %}<|channel>thought<channel|>{% endif %}"
     )
     assert variable(source, "enable_thinking").effect == (
-        'if true: adds "<|turn>system\\n<|think|><turn|>", '
+        'if true, adds "<|turn>system\\n<|think|><turn|>", '
         "and does not end the prompt with an empty reasoning block (<|channel>thought<channel|>)"
     )

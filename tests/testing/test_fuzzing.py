@@ -642,7 +642,7 @@ def test_an_interrupted_search_without_defects_is_reported_as_interrupted(monkey
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("no_such:parser", r".*No module named 'no_such'\); modules are looked for from this folder and in PYTHONPATH"),
+        ("no_such:parser", r".*No module named 'no_such'\); Python searches this folder and PYTHONPATH for modules"),
         ("fails_on_import:parser", r".*needs_this'\); python -c 'import fails_on_import' shows where"),
         (
             "json:nothing",

@@ -79,7 +79,7 @@ def main() -> None:
     callback=targets,
     help="Write text (the default), json, sarif, html, markdown, github or junit. Repeatable.",
 )
-@click.option("--full", is_flag=True, help="Print every result with its evidence (text, one model).")
+@click.option("--full", is_flag=True, help="Print every result of one model with its evidence, as text.")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "note", "never"]),
@@ -97,12 +97,12 @@ def main() -> None:
 )
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not show these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
-@click.option("--context", type=Count(), metavar="N", help="The context size the tools must fit into.")
+@click.option("--context", type=Count(), metavar="N", help="Context size in tokens; shows which tools to leave out.")
 @click.option("--jobs", type=Count(), metavar="N", help="Inspect N models in parallel. [default: one per CPU]")
 @click.option(
     "--continue", "lines_file", metavar="FILE", help="Append --json lines to FILE; skip models already in it."
 )
-@click.option("--fix", is_flag=True, help="Write a fixed copy to --output and print the diff (one model).")
+@click.option("--fix", is_flag=True, help="Write a fixed copy of one model to --output and print the diff.")
 @click.option("--output", metavar="DIR", help="Directory for the copy of --fix; new or empty.")
 @click.option(
     "--time-limit",
@@ -120,8 +120,8 @@ def inspect(**given: Any) -> int:
     one JSON line when it is done.
 
     --output-format is repeatable. Without =FILE, an output goes to standard output; only one can go there. An existing
-    FILE is overwritten only if it is empty or an earlier output in the same format. Markdown is always appended. For
-    several models, html=FILE is an index, and the page of each model is in the directory FILE.d.
+    FILE is overwritten only if it is empty or an earlier output in the same format; Markdown is appended to
+    FILE instead. For several models, html=FILE is an index, and the page of each model is in the directory FILE.d.
 
     --continue FILE is for thousands of models: an interrupted run continues where it stopped.
 
@@ -192,7 +192,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     help="A variable of the template: enable_thinking=true. Repeatable.",
 )
 @click.option("--continue-final-message", "continued", is_flag=True, help="Let the model continue the last message.")
-@click.option("--lossy", is_flag=True, help="Render even if something is lost, and list what.")
+@click.option("--lossy", is_flag=True, help="Render even if something is lost, and list it on standard error.")
 @click.option(
     "--output",
     type=click.Choice(["prompt", "messages"]),
@@ -332,8 +332,8 @@ def parse(
     rejected calls. Bytes that are not UTF-8 become U+FFFD, with a warning on standard error.
 
     --jsonl reads recorded outputs, one JSON object per line, and prints one message for each valid line, in order.
-    Invalid lines are reported on standard error and skipped; the exit status is then 2. Lines without the text key are
-    reported up to 20 times, then counted.
+    Invalid lines are reported on standard error and skipped; the exit status is then 2. The first 20 lines
+    without the text key are reported, the others only counted.
     """
     _check_one_way(
         file,
@@ -530,9 +530,10 @@ def formats(name: str | None, output_file: str | None, as_json: bool) -> int:
 @main.command(short_help="Print the page of a finding, or list them all.")
 @click.argument("code", metavar="[CODE]", required=False)
 def explain(code: str | None) -> None:
-    """Print the page of a finding, by its code (TF014), its name (arguments-form) or the name of
-    one of its outcomes (object-rejected: one way in which arguments-form fails). Without an argument, list all
-    findings."""
+    """Print the page of a finding. Without an argument, list all findings.
+
+    CODE is the code of a finding (TF014), its name (arguments-form), or an outcome that it reports (object-rejected).
+    """
     from toolfmt.cli.printing.findings import findings_table, page_text
 
     if code is None:
@@ -582,7 +583,7 @@ def grammar(**given: Any) -> None:
     The grammar allows only valid calls: declared tools with arguments that satisfy their schemas. If a schema cannot
     be expressed as a grammar, an error names the tool and the argument, and the exit status is 2.
 
-    If the grammar rejects values that the schemas allow, a line on standard error names these limits.
+    If the grammar rejects some valid calls, a line on standard error names its restrictions (docs/grammars.md).
     """
     from toolfmt.cli.grammar_command import Constraining
 

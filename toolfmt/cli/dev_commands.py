@@ -67,8 +67,8 @@ def fuzz(**given: Any) -> int:
     factory(tools) returns a parser. A command that reads an output on standard input and prints its calls as JSON.
     docs/fuzzing.md describes what each receives and returns.
 
-    The outputs are generated calls (whole, truncated, corrupted), text without calls, and cases of the corpus. A
-    streaming parser gets each output whole and in chunks. The same seed generates the same outputs.
+    The parser gets generated model outputs: calls (whole, truncated, corrupted), text without calls, and cases of the
+    corpus. A streaming parser gets each output whole and in chunks. The same seed generates the same outputs.
 
     Exit status: 0 no bug, 1 at least one bug, 2 the target cannot be run, 130 interrupted.
     """

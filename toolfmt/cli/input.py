@@ -39,7 +39,7 @@ def pieces(file: str, warn: Callable[[str], object]) -> Iterator[str]:
                 text = decoder.decode(data, ended)
             except UnicodeDecodeError as error:  # the decoder's state did not change
                 begin = before - len(decoder.getstate()[0]) + error.start
-                warn(f"{shown(file)}: not UTF-8 text (offset {begin}); bytes that are none are read as U+FFFD")
+                warn(f"{shown(file)}: not UTF-8 text (offset {begin}); invalid bytes are replaced with U+FFFD")
                 decoder.errors = "replace"
                 text = decoder.decode(data, ended)
             before += len(data)

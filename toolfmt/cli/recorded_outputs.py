@@ -62,7 +62,7 @@ class Recorded:
             try:
                 record = _json_of(data)
                 if not isinstance(record, dict):
-                    raise ToolfmtError(f"not a JSON object with the output under {self._text_key!r}")
+                    raise ToolfmtError("not a JSON object")
                 has_keys, has_tools_key = True, has_tools_key or self._tools_key in record
                 output = self._text(record), self._own_tools(record, where)
             except ToolfmtError as error:

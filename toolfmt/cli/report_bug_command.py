@@ -40,7 +40,7 @@ class Reporting:
         if self.answer_file is None and (given := [name for name, value in of_answers.items() if value]):
             raise click.UsageError(f"{given[0]} goes with --model-output")
         if self.answer_file is not None and self.format_name is None and self.place is None:
-            raise click.UsageError("--model-output needs --format, or a MODEL whose format it has")
+            raise click.UsageError("--model-output needs --format, or the MODEL that wrote the output")
         if self.tools_file == "-" == self.answer_file:
             raise click.UsageError("the output and --tools cannot both be standard input")
 

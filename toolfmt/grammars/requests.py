@@ -41,7 +41,9 @@ def request(grammar: Requested, runtime: str) -> dict[str, Any]:
     of_syntax = _REQUESTS[runtime]
     if grammar.syntax not in of_syntax:
         ways = " or ".join(f"--for {syntax}" for syntax in of_syntax)
-        raise ToolfmtError(f"{runtime} reads no grammar in the syntax {grammar.syntax!r}; use {ways} (Python: syntax=)")
+        raise ToolfmtError(
+            f"{runtime} does not accept the grammar syntax {grammar.syntax!r}; use {ways} (Python: syntax=)"
+        )
     return of_syntax[grammar.syntax](grammar)
 
 

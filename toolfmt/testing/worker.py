@@ -44,7 +44,7 @@ def _way_out(spec: str, error: BaseException) -> str:
     """Return what to do if a factory cannot be loaded. Empty if the error already states it."""
     module = spec.partition(":")[0]
     if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
-        return "; modules are looked for from this folder and in PYTHONPATH"
+        return "; Python searches this folder and PYTHONPATH for modules"
     if module.startswith(_PEERS):
         return ""
     if module in sys.modules:  # a module that fails during its import is removed again

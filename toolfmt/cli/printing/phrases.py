@@ -139,13 +139,15 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
     failing = [_FAILING.get(name, _keyword(name)) for name, answer in parts.items() if answer.answer == "error"]
     unsupported = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
     lines = []
+    if all(name in parts and parts[name].answer == "yes" for name in ("description", "parameter_names")):
+        lines.append("its parameters too")
     if lost:
         partly = [_keyword(name) for name in lost if definitions[name].outcome == "in-part"]
         whole = [_keyword(name) for name in lost if definitions[name].outcome != "in-part"]
         if whole:
             lines.append(f"schema keywords not in the prompt: {listed_first(whole, _MOST)}")
         if partly:
-            lines.append(f"schema keywords shown only in some places: {listed_first(partly, _MOST)}")
+            lines.append(f"schema keywords shown only in some schemas: {listed_first(partly, _MOST)}")
     if failing:
         lines.append("some definitions are rejected")
     if unsupported:

@@ -122,7 +122,7 @@ def _format(report: Report) -> list[tuple[str, Text]]:
     """Return the format of calls, if the verdict does not contain it."""
     decided = report.format
     if decided.derived is not None:
-        text = f"{decided.name} (kind: {decided.derived.kind}), {decided.derived.proof}; {_NOT_SEEN}"
+        text = f"{decided.name} (call syntax: {decided.derived.kind}), {decided.derived.proof}; {_NOT_SEEN}"
         return [("format", Text(visible(text)))]
     if report.verdict.tools != "broken":
         return []

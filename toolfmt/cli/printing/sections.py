@@ -44,6 +44,8 @@ _AFTER: Mapping[Turn, str] = {
 
 # --- summary
 
+_ALL_REUSED = "a prefix cache can reuse all prompt text of the test conversation"
+
 
 def _unphrased(details: Mapping[str, Answer]) -> list[str]:
     """Return the names of details that are not yes and have no phrase in `toolfmt.cli.printing.phrases`."""
@@ -58,15 +60,15 @@ def _prefix(report: Report) -> list[str]:
     ticks = f"the prompt contains the time and changes every {stability.tick}" if stability.tick else ""
     if stability.share >= 1:
         if ticks:
-            return [f"{ticks}; otherwise each prompt of the test conversation starts with the previous one"]
+            return [f"{ticks}; otherwise {_ALL_REUSED}"]
         if worse := [condition for condition in stability.conditions if condition.share < 1]:
-            return [f"each prompt of the test conversation starts with the previous one, except {_conditions(worse)}"]
-        return ["each prompt of the test conversation starts with the previous one"]
+            return [f"{_ALL_REUSED}, except {_conditions(worse)}"]
+        return [_ALL_REUSED]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     lines = sorted({turn.line for turn in broken if turn.line is not None})
     where = f" (line{'s' * (len(lines) > 1)} {listed(map(str, lines))})" if lines else ""
     when = f"; the first cache miss occurs when {broken[0].name}{where}" if broken else ""
-    stays = f"a prefix cache can reuse {int(stability.share * 100)} % of the prompts of the test conversation{when}"
+    stays = f"a prefix cache can reuse {int(stability.share * 100)} % of the prompt text of the test conversation{when}"
     return [f"{stays}; {ticks}" if ticks else stays]
 
 

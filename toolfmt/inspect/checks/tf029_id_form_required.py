@@ -27,7 +27,10 @@ SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
 
 
-_FORMS = {"function": "functions.NAME:N, counted through the conversation", "nine": "nine letters and digits"}
+_FORMS = {
+    "function": "functions.NAME:N, where N counts the calls of the conversation from 0",
+    "nine": "nine letters and digits",
+}
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -35,9 +38,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if answer.outcome not in ("threw", "name-lost"):
         return
     needed = facts.profile.ids
-    what = "are rejected" if answer.outcome == "threw" else "cost the tool's name"
+    ids = "ids from OpenAI clients (call_…)"
+    rejected = answer.outcome == "threw"
     yield Diagnostic(
-        f"Call ids from OpenAI clients (call_…) {what}: {answer.evidence}.",
+        f"Call {ids} are rejected: {answer.evidence}." if rejected else f"With call {ids}, {answer.evidence}.",
         f"Write ids as {_FORMS[needed]}; `toolfmt render` does this." if needed else "Omit the ids.",
         answer.line,
     )

@@ -19,10 +19,11 @@ Example:
 
     <tool_call>
 
-in the template of MiniMax M3, so that mlx-lm uses `json_tools`, which reads none of its calls.
+The template of MiniMax M3 contains this marker, so mlx-lm uses `json_tools`, which reads none of its calls.
 
 Fix: declare the parser in `tokenizer_config.json` if the runtime has a parser for the format; mlx-swift-lm reads the
-same entry. If not, parse the output with toolfmt's parser.
+same entry, and a program can set `toolCallFormat` in its ModelConfiguration instead. If the runtime has no parser,
+parse the output with toolfmt's parser.
 """
 
 from __future__ import annotations

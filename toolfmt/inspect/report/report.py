@@ -347,7 +347,7 @@ class Effect(JsonRecord):
     @property
     def sentence(self) -> str:
         when = listed(self.values, "or")
-        return (f"if {when}: " if when and self.kind != "needed" else "") + filled(self.words, self.excerpts)
+        return (f"if {when}, " if when and self.kind != "needed" else "") + filled(self.words, self.excerpts)
 
 
 @dataclass(frozen=True)

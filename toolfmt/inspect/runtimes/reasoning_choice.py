@@ -28,7 +28,7 @@ from toolfmt.inspect.runtimes.template_choice import SGLANG, VLLM
 _CALL_IN_REASONING = "<tool_call>"
 _AS_A_CALL = f"a {_CALL_IN_REASONING} in the reasoning as a call"
 _REMARKS: Mapping[tuple[str, str], str] = {
-    (VLLM, "deepseek_r1"): f"the reasoning parsers qwen3 and glm45 would treat {_AS_A_CALL}",
+    (VLLM, "deepseek_r1"): f"not qwen3 or glm45: these reasoning parsers treat {_AS_A_CALL}",
     (VLLM, "glm45"): f"known flaw of this reasoning parser: it treats {_AS_A_CALL}",
     (SGLANG, "qwen3"): f"known flaw of this reasoning parser: in a stream, it treats {_AS_A_CALL}",
 }

@@ -199,7 +199,7 @@ def _calls_empty(probe: TurnProbe) -> Answer:
         if (last.outcome if last else "") != wrong.outcome and REPLY in probe.text(plain):
             how = "rendered like one without" if last is None else _HOW[last.outcome]
             whose, _, rest = words.partition(" is ")
-            words = f"{whose} is {how} as the last message, and {rest} if another message follows"
+            words = f"{whose} is {how} if it is the last message, and {rest} if another message follows"
         if any(answer.error != wrong.error for answer in same.values()):
             return replace(wrong, words=f"{words}; with {first}")
         others = [(form, answer) for form, answer in answers.items() if answer and form not in same]

@@ -173,7 +173,8 @@ def _enum(template: DefinitionProbe, plain: str) -> Answer:
             lost.append(what)
     if not lost:
         return answer
-    return Answer("no", "values of {} are dropped; those of strings appear", answer.line, "in-part", (listed(lost),))
+    whose = listed([lost[0], *(f"of {what}" for what in lost[1:])])
+    return Answer("no", "values of {} are dropped; those of strings appear", answer.line, "in-part", (whose,))
 
 
 def _default(template: DefinitionProbe, plain: str) -> Answer:
