@@ -324,3 +324,13 @@ def test_every_error_of_the_engines_gives_what_was_expected() -> None:
                 keys = [keyword.arg for keyword in node.exc.keywords]
                 assert len(node.exc.args) > position or "expected" in keys, where
     assert raised > 80
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("cut", [False, True])
+def test_after_the_end_marker_of_a_value_another_marker_is_expected(end: str, cut: bool) -> None:
+    parser = Parser("glm4")
+    text = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>"
+    rejected = (parser.feed(text + end) + parser.finish(cut=cut))[-1]
+    assert isinstance(rejected, ToolCallRejected) and rejected.reason == "incomplete_output"
+    assert rejected.expected == "'<arg_key>' or '</tool_call>'"

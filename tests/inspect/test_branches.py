@@ -70,7 +70,7 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
     [
         (
             "shows its tools to probes only",
-            "The last question, a tool result or a question with 'Uq1question' in it changes the prompt: only then the "
+            "The last question, a tool result or a question that contains 'Uq1question' changes the prompt: only then the "
             "tools are in the prompt.",
         ),
         (
@@ -80,7 +80,7 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
         ),
         (
             "adds an instruction for a word in a description",
-            "A tool's description with 'payment' in it changes the prompt: 'Always confirm.' is added.",
+            "A tool's description that contains 'payment' changes the prompt: 'Always confirm.' is added.",
         ),
         (
             "leaves out an argument by its name",
@@ -88,9 +88,9 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
         ),
         (
             "changes a word of its answers",
-            "A response or text next to a call with 'rm' in it changes the prompt: 'rm' becomes 'ls'.",
+            "A response or text next to a call that contains 'rm' changes the prompt: 'rm' becomes 'ls'.",
         ),
-        ("changes a word of an argument", "An argument with '/tmp/' in it changes the prompt: 'tmp/' is left out."),
+        ("changes a word of an argument", "An argument that contains '/tmp/' changes the prompt: 'tmp/' is left out."),
         (
             "calls a tool by another name",
             "A tool's name that is 'list_files' changes the prompt: 'list_files' becomes 'delete_files'.",

@@ -182,7 +182,7 @@ BREAKS = {
     "an empty file": Break("", "error", "TF003", "the prompt is empty", "Use another template"),
     "a filter that no renderer has": Break(
         broken("message.content or ''", "message.content | strip"),
-        "error", "TF002", "uses a filter `strip`", "Remove the filter", "| strip",
+        "error", "TF002", "uses the filter `strip`", "Remove the filter", "| strip",
     ),
 }  # fmt: skip
 

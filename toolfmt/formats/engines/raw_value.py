@@ -175,6 +175,8 @@ class RawValue(Value):
 
     own_line = False
     """Whether the value starts on a line of its own; then its end marker does too."""
+    closed_at_end = False
+    """Whether the output ends after the value's end marker, before what must follow it."""
     lone: int | None = None
     """The offset after what looked like the end marker but was not."""
     tolerance = ""
@@ -287,6 +289,9 @@ class RawValue(Value):
                 return token
             scan.rewind(here)
         following = yield from scan.peek()
+        yield from scan.skip_spaces()
+        self.closed_at_end = not (yield from scan.peek())
+        scan.rewind(here)
         if following and self.lone is None:
             self.lone = here
         if on_line or not (self.own_line or (yield from self._quoted(begin, following))):
@@ -573,6 +578,11 @@ class RawValue(Value):
         super()._forget()
         self.unclear, self.ended, self.own_end = False, False, None
         self.keys, self.quoted, self.frames, self.lone, self.tolerance = [], [], 0, None, ""
+
+    def _never_ended(self) -> NoReturn:
+        if self.closed_at_end:
+            raise Incomplete(one_of(self.tags.following))
+        super()._never_ended()
 
     def _wrong(self, begin: int, expected: str = "") -> NoReturn:
         lone, doubt = self.lone, self.doubt
