@@ -70,8 +70,8 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
     [
         (
             "shows its tools to probes only",
-            "The last question, a tool result or a question that contains 'Uq1question' changes the prompt: only then the "
-            "tools are in the prompt.",
+            "The last question, a tool result or a question that contains 'Uq1question' changes the prompt: only then "
+            "the tools are in the prompt.",
         ),
         (
             "hides its tools for one of some questions",
