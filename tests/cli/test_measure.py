@@ -340,8 +340,15 @@ def test_a_grammar_that_forces_a_call_is_tested_where_a_tool_helps() -> None:
     ]
     questions = [one for one in plan.questions() if one.cell.grammar in ("required", "named")]
     assert not any(one.returned for one in questions)
-    named_tools = [len(one.scenario.tools) for one in questions if one.cell.grammar == "named"]
-    assert set(named_tools) == {1}
+    assert {one.scenario.name for one in questions} == {one.name for one in scenarios() if one.calls}
+
+
+def test_a_named_tool_is_tested_with_questions_that_one_tool_answers() -> None:
+    one = Scenario("one", {"direct": "?"}, ({"name": "a", "arguments": {}}, {"name": "a", "arguments": {}}))
+    two = Scenario("two", {"direct": "?"}, ({"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}))
+    plan = MeasurementPlan((one, two), 1, strategies=["prompt"], grammars=["required", "named"])
+    asked = [(question.scenario.name, question.cell.grammar) for question in plan.questions()]
+    assert asked == [("one", "required"), ("one", "named"), ("two", "required")]
 
 
 def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> None:

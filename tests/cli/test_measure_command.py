@@ -722,6 +722,27 @@ def test_a_grammar_forces_a_call(tiny: str) -> None:
     assert "Tools through the template, tool_choice left out, grammar required" in shown
 
 
+def test_a_grammar_allows_several_calls_if_the_question_needs_them(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, bool]] = []
+
+    def recorded(*arguments: Any, **options: Any) -> Any:
+        made.append((options["choice"], options["parallel"]))
+        return create(*arguments, **options)
+
+    create = toolfmt.grammar
+    monkeypatch.setattr(toolfmt, "grammar", recorded)
+    scenarios = ("--scenario", "order", "--scenario", "two-forecasts", "--scenario", "forecast")
+    only = ("--runs", "1", "--prompt", "direct", "--strategy", "template", "--max-tokens", "2")
+    here(tiny, *scenarios, *only, "--grammar", "required", "--grammar", "named", "--runtime", "mlx-lm")
+    assert sorted(made) == [
+        ("get_forecast", False),
+        ("get_forecast", True),
+        ("look_up_order", False),
+        ("required", False),
+        ("required", True),
+    ]
+
+
 def ask(directory: str, wording: Any, heat: float, most: int, seed: int = 0) -> SubjectResponse:
     from toolfmt.cli.measure.in_process import InProcessSubject
 

@@ -227,8 +227,8 @@ def test_a_complete_call_in_the_prompt_does_not_reach_into_the_output() -> None:
     for case in CASES:
         if case.topic in ("single", "several") and case.clean and not case.prefix:
             known = get(case.format)
-            begun = answer_prefix(case.text, known.markers.output_starts, known.headers, known.reasoning_read)
-            if begun == case.text and case.calls and case.id not in UNFINISHED:
+            kept = answer_prefix(case.text, known.markers.output_starts, known.headers, known.reasoning_read)
+            if kept == case.text and case.calls and case.id not in UNFINISHED:
                 came = events_of(case.format, [" ok"], tools=case.tools, prefix=case.text)
                 assert [event for event in came if not isinstance(event, Content)] == [], case.id
                 read += 1

@@ -276,8 +276,8 @@ def skip_surplus(scan: Scan, calls: CallBuilder, notation: Notation = JSON) -> R
         while (yield from next_key(scan, calls, first, notation)) is not None:
             yield from read_value(scan, Buffered(scan), notation)
             first = False
-    elif scan.closed and (begun := _FURTHER_MEMBER.match(scan.text, scan.at)) and "," in begun[0]:
-        if '"' in begun[0] or (scan.cut and "missing_arguments" in calls.tolerances):
+    elif scan.closed and (partial := _FURTHER_MEMBER.match(scan.text, scan.at)) and "," in partial[0]:
+        if '"' in partial[0] or (scan.cut and calls.has_tolerance("missing_arguments")):
             raise Incomplete(expected="the end of the call")
     while (yield from follows(scan, "}")):
         calls.record_tolerance("residue")

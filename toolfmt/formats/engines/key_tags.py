@@ -16,7 +16,7 @@ from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows, read_name
 from toolfmt.formats.engines.raw_value import RawValue
 from toolfmt.formats.engines.tag_attributes import NOT_STRING, PLAIN
-from toolfmt.formats.engines.tags import Given, Tags
+from toolfmt.formats.engines.tags import PART, Given, Tags
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import LONGEST_WORD, Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.values.schema_types import STRING, Types
@@ -24,8 +24,6 @@ from toolfmt.messages.rejections import named, shown
 
 _KEY = re.compile(r"[\w.$-]*")
 _QUOTES = ("'", '"')
-_PART = 4
-"""Number of characters of a marker that show a damaged one."""
 _MOST_HELD = 400
 """Maximum number of characters up to the end marker of a value after a missing marker."""
 
@@ -196,7 +194,7 @@ def _value_ends(scan: Scan, tags: Tags, *, opened: bool) -> Reading[bool]:
 def _begins_damaged(value: str, marker: str) -> bool:
     """Whether a value begins with what may be a damaged marker: its first or last character, or a part of it."""
     begin = value.lstrip()[: len(marker) + 1]
-    parts = (marker[-2:], *(marker[at : at + _PART] for at in range(len(marker) - _PART + 1)))
+    parts = (marker[-2:], *(marker[at : at + PART] for at in range(len(marker) - PART + 1)))
     return begin[:1] in (marker[:1], marker[-1:]) or any(part in begin for part in parts if part)
 
 

@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import follows
-from toolfmt.formats.engines.tags import Given, Tags, another_call, key_tag, own_end
+from toolfmt.formats.engines.tags import PART, Given, Tags, another_call, key_tag, own_end
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import Raw, escaped
@@ -34,8 +34,6 @@ _NAME_AND_BLANKS = re.compile(r"[\w.:/$@+\s-]*")
 _ANY = re.compile(r"(?s:.*)")
 _DIGITS = re.compile(r"-?[0-9]*")
 _MOST_HELD = 400
-_PART = 4
-"""Number of characters of an end marker that show a damaged one."""
 _MOST_QUOTED = 8
 """Maximum number of calls that are open in one value. One that is not quoted after all is parsed again, so this number
 limits the cost."""
@@ -369,7 +367,7 @@ class RawValue(Value):
                 scan.rewind(here)
                 return "", stop
         closer = tags.value_closer.strip()
-        if len(closer) > _PART and closer[:_PART] in self._last(begin, len(closer) + 1):
+        if len(closer) > PART and closer[:PART] in self._last(begin, len(closer) + 1):
             self._wrong(begin)  # a damaged end marker
         self.keys.append((yield from scan.peek()) in ("\n", "\r"))
         if not self.quoted and (declared is None or (declared and (at_line or not tags.lines))):

@@ -14,8 +14,10 @@ from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 
-_PART = 6
-"""Number of characters of the start marker of a key that show a damaged one."""
+PART = 4
+"""Number of characters of a marker that show a damaged one."""
+_KEY_PART = 6
+"""The same for the start marker of a key after an end marker: fewer may begin another tag of the value."""
 _MARKER = 4
 """Minimum length of a start marker that is a tag: only what is left of a damaged tag can be recognized."""
 _NAMED = ' name="'
@@ -151,7 +153,7 @@ class Tags:
     def has_loose_tags(self, text: str) -> bool:
         """Whether a text after an end marker has the start marker of a key, or begins with a part of it, or has the end
         marker of a key, or the start marker of a value, without the other of its pair."""
-        if self.key_opener in text or text.lstrip().startswith(self.key_opener[:_PART]):
+        if self.key_opener in text or text.lstrip().startswith(self.key_opener[:_KEY_PART]):
             return True
         if self.header.quote:
             return False

@@ -119,8 +119,8 @@ class ManyLiterals(Literals):
         return ManyLiterals(_table_with(self._table, others), self._names)
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
-        begun, near = self._near(text[at : at + _NEAR])
-        if not closed and len(text) - at < self.longest and text[at:] in begun:
+        partial, near = self._near(text[at : at + _NEAR])
+        if not closed and len(text) - at < self.longest and text[at:] in partial:
             return ""
         for literal in near:
             if text.startswith(literal, at):
@@ -198,15 +198,15 @@ class LiteralTable:
 
 
 def _near(
-    group: Iterable[str], beginning: str, begun: frozenset[str] = frozenset(), others: tuple[str, ...] = ()
+    group: Iterable[str], beginning: str, partial: frozenset[str] = frozenset(), others: tuple[str, ...] = ()
 ) -> Near:
-    """Return what `LiteralTable.near` does, for these literals and `others`, whose beginnings are `begun`."""
+    """Return what `LiteralTable.near` does, for these literals and `others`, whose beginnings are `partial`."""
     longer = {literal for literal in group if literal.startswith(beginning)}
     near = longer.union(literal for literal in group if beginning.startswith(literal))
     if not near:
-        return begun, others
+        return partial, others
     ends = {literal[:end] for literal in longer for end in range(len(beginning), len(literal))}
-    return begun.union(ends), tuple(sorted(near.union(others), key=len, reverse=True))
+    return partial.union(ends), tuple(sorted(near.union(others), key=len, reverse=True))
 
 
 @lru_cache(maxsize=64)
@@ -265,8 +265,8 @@ def _trie(literals: frozenset[str]) -> str:
     def pattern(node: dict[str, Any], depth: int = 0) -> str:
         if depth == _DEEPEST:  # the rests of long literals, and their beginnings at the end of the text
             rests = [key for key in node if key]
-            begun = {rest[:end] for rest in rests for end in range(len(rest))}
-            ends = {rest: re.escape(rest) + r"\Z" for rest in begun} | {rest: re.escape(rest) for rest in rests}
+            partial = {rest[:end] for rest in rests for end in range(len(rest))}
+            ends = {rest: re.escape(rest) + r"\Z" for rest in partial} | {rest: re.escape(rest) for rest in rests}
             branches = [ends[rest] for rest in sorted(ends, key=len, reverse=True)]
         else:
             branches = [re.escape(key) + pattern(child, depth + 1) for key, child in sorted(node.items()) if key]
