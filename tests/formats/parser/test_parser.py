@@ -284,6 +284,20 @@ def test_a_call_that_the_prompt_started_always_ends() -> None:
     assert summary(read("Yes.", prefix="<tool_call>broken</tool_call>")) == [("content", "Yes.")]
 
 
+def test_a_call_of_the_prefix_that_the_output_decides_is_not_emitted() -> None:
+    """`auto` waits for what follows the frame, because the value has no end marker."""
+    prefix = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris\n</tool_call>\n<to"
+    text = "ol_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
+    events = read(text, "auto", tools=TOOLS, prefix=prefix)
+    assert [type(event) for event in events] == [ToolCallStart, ToolCallArguments, ToolCallEnd]
+    assert isinstance(events[1], ToolCallArguments)
+    assert events[1].delta == '{"city": "Oslo"}'
+    for place in range(len(text)):
+        check_copy("auto", text, place, tools=TOOLS, prefix=prefix)
+    prefix = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n\n"
+    assert [type(event) for event in read("That is all.</tool_call>", "auto", tools=TOOLS, prefix=prefix)] == [Content]
+
+
 def test_headers_of_messages_are_no_text_where_reasoning_is() -> None:
     text = "<|channel|>commentary<|message|>One<|end|><|start|>assistant<|channel|>final<|message|>Two<|return|>"
     assert [part for _, part in summary(read(text, "gpt_oss", reasoning="text"))] == ["One", "Two"]
@@ -328,11 +342,23 @@ def test_a_cut_answer_has_no_call_but_whole_ones(format: ToolCallFormat) -> None
     """Cut anywhere, an output of one call contains it only if no more than the outermost end marker is missing."""
     text = write(format, [("get_weather", {"city": "Paris"})], TOOLS)
     own = tuple(closer for closer in (*format.engine.inner.closers, *_CLOSERS.get(format.name, ())) if closer)
-    for at in range(len(text)):
+    for at in range(len(text) + 1):
         parser = Parser(format, tools=TOOLS)
         events = parser.feed(text[:at]) + parser.finish(cut=True)
-        if any(isinstance(event, ToolCallEnd) for event in events):
+        ended = any(isinstance(event, ToolCallEnd) for event in events)
+        if at == len(text):
+            assert ended
+        elif ended:
             assert any(closer in text[:at] for closer in own), text[:at]
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3", "hunyuan_v3", "kimi_k2", "plamo3"])
+def test_a_cut_end_marker_of_a_frame_is_not_shown(name: str) -> None:
+    text = write(name, [("get_weather", {"city": "Paris"})], TOOLS)
+    for at in range(len(text) - 12, len(text)):
+        parser = Parser(name, tools=TOOLS)
+        events = parser.feed(text[:at]) + parser.finish(cut=True)
+        assert not any(isinstance(event, Content) for event in events), text[:at]
 
 
 @pytest.mark.parametrize("name", ["deepseek_dsml", "glm4", "kimi_k3", "minimax_m2", "qwen3_5", "xml_function"])

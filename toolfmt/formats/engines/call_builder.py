@@ -83,6 +83,8 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     readable_from = 0
     """The start of the last call of the frame that can be parsed without those before it (see `begin_dependent`)."""
     _open = _announced = emitting = _complete = _continued = False
+    _after_prefix = False
+    """Whether the output began with a prefix, which has been parsed."""
     foreign: Any = None
     """The syntax of the frame, if it is that of another format. A copy parses the frame again in the same syntax."""
     earlier: tuple[EndedCall, ...] = ()
@@ -170,11 +172,16 @@ class CallBuilder(DeclaredTools, ArgumentsText):
             self.mark_rejected("undeclared_tool", "the name of a declared tool", self._name_begins, problem=repair)
         elif self._refusal is None:
             self.emitting = True
-            if self.earlier and may_repeat(self.earlier, self._name, self._syntax):
+            if self._may_be_in_prefix or (self.earlier and may_repeat(self.earlier, self._name, self._syntax)):
                 self.withheld, self._id = True, id
             else:
                 self._announced = True
                 self.events.append(ToolCallStart(self.index, name, id))
+
+    @property
+    def _may_be_in_prefix(self) -> bool:
+        """Whether the open call may end in the prefix: its name does, but only the output decides it."""
+        return self._after_prefix and self._scan.position <= 0
 
     @property
     def _name_begins(self) -> int:
@@ -357,6 +364,8 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         twin._types, twin.framed_until = self._types, self.framed_until
         twin.index, twin.foreign, twin.opener = self.index - self._open, self.foreign, self.opener
         twin.earlier = self.earlier
+        if self._after_prefix and not self._announced:
+            twin._after_prefix = True
         return twin
 
     def adopt(self, other: CallBuilder) -> None:
@@ -412,6 +421,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
 
     def left_open(self, events: list[Event]) -> list[Event]:
         """Return those events of a prefix that belong to the call that it leaves open: the first call of the output."""
+        self._after_prefix = True
         if self._complete:
             self._open = False  # only the end of its frame follows: the call belongs to the prompt
         self.index = 0 if self._open else -1
@@ -432,10 +442,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         self._open = False
         continued, self._continued = self._continued, False
         if not continued and (position < 0 or (position == 0 and self._refusal is None)):
-            # It ended within the prefix, although that became clear only now.
-            of_this = (ToolCallStart, ToolCallArguments)
-            self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self.index)]
-            self.index -= 1
+            self.index -= 1  # it ended within the prefix, although that became clear only now
             return
         span = (self._begin if self._begin > 0 else 0, position if position > 0 else 0)
         if self._refusal is None:
@@ -444,6 +451,8 @@ class CallBuilder(DeclaredTools, ArgumentsText):
                 self._emit_or_reject(call)
         if self._refusal is None:
             self.earlier = with_this(self.earlier, call)
+        elif self.withheld and self._begin < 0:
+            self._announce()  # the prompt began it
         if self._refusal is not None:
             name = self._written if self.counts_length else self._name
             raw = self._scan.kept_between(*span)
@@ -465,9 +474,13 @@ class CallBuilder(DeclaredTools, ArgumentsText):
             problem = "an earlier call is the same in another syntax"
             self.mark_rejected("duplicate_call", "a call that was not made before", self._begin, problem=problem)
         else:
-            self.withheld = False
-            self.events.append(ToolCallStart(self.index, self._written, self._id))
-            self.flush()
+            self._announce()
+
+    def _announce(self) -> None:
+        """Emit what was withheld of a call."""
+        self.withheld = False
+        self.events.append(ToolCallStart(self.index, self._written, self._id))
+        self.flush()
 
 
 class DryRun(CallBuilder):
