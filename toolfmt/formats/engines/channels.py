@@ -99,7 +99,8 @@ class Channels(Frame):
             yield from scan.skip_spaces()
             following = yield from scan.peek()
             scan.rewind(here)
-            calls.need_end()
+            if self.body is None or not self.body.closers:  # otherwise the body's own end marker ends the call
+                calls.need_end()
             # The end marker is a stop token, which the output often omits: at its end, and before another message.
             if following and following not in literals(*self.openers, *self.closers).first:
                 calls.record_tolerance("missing_closer")
