@@ -1,4 +1,4 @@
-"""Calls in code fences, indented blocks, quotes and inline code: examples, unless only calls follow them."""
+"""Calls in code fences, indented blocks, quotes and inline code: examples if other text follows."""
 
 from collections.abc import Callable
 

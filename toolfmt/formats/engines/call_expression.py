@@ -243,7 +243,8 @@ class CallExpression(Frame):
             calls.record_tolerance("missing_fence")
         closers = self.closers if opener else tuple(mark for mark in self.closers if not mark.startswith(_FENCE))
         closed = yield from close_frame(scan, calls, opener, *closers)
-        if not closed and calls.has_tolerance(UNESCAPED):
+        followed = opener and not closed and calls.declared and (yield from self._argument_follows(scan, calls))
+        if followed or (not closed and calls.has_tolerance(UNESCAPED)):
             raise Malformed(expected=end_marker(*closers))
         return _FrameEnd(bool(closed and closers), bool(enclosed), bool(fence))
 

@@ -167,8 +167,9 @@ class Blocks:
                 length = length or view.position - begin
                 while True:
                     yield from view.skip_spaces()
-                    if (yield from view.literal(_BLOCK_ENDS)):
-                        yield from view.take_while(_INFO)
+                    if mark := (yield from view.literal(_BLOCK_ENDS)):
+                        if mark in FENCES:
+                            yield from view.take_while(_INFO)
                     elif not (yield from view.literal(markers.meaningless)):
                         break
                 if not (yield from view.peek()):
