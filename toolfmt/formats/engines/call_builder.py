@@ -442,7 +442,10 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         self._open = False
         continued, self._continued = self._continued, False
         if not continued and (position < 0 or (position == 0 and self._refusal is None)):
-            self.index -= 1  # it ended within the prefix, although that became clear only now
+            # It ended within the prefix, although that became clear only now.
+            of_this = (ToolCallStart, ToolCallArguments)
+            self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self.index)]
+            self.index -= 1
             return
         span = (self._begin if self._begin > 0 else 0, position if position > 0 else 0)
         if self._refusal is None:
