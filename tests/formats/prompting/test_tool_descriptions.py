@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolfmt.errors import BadTools
+from toolfmt.errors import BadTools, CannotWrite
 from toolfmt.formats import ToolCallFormat, formats, prose
 from toolfmt.formats.prompting.samples import sample
 from toolfmt.formats.prompting.tool_descriptions import HEADING, RESULT_HEADING, result_heading
@@ -48,9 +48,9 @@ def value(name: str, schema: Any) -> Any:
 
 
 @EVERY
-def test_the_form_comes_first_then_the_tools_then_when_not_to_call(format: ToolCallFormat) -> None:
+def test_the_form_of_a_call_comes_first_then_when_to_call_then_the_tools(format: ToolCallFormat) -> None:
     text = prose(format, TOOLS)
-    places = [text.index(part) for part in (HEADING, format.instructions, "For example", "- tell_time", "in words.")]
+    places = [text.index(part) for part in (HEADING, format.instructions, "in words.", "Result of", "- tell_time")]
     assert places == sorted(places)
     assert text.count(format.instructions) == 1
     assert text == prose(format, TOOLS)
@@ -59,15 +59,25 @@ def test_the_form_comes_first_then_the_tools_then_when_not_to_call(format: ToolC
 
 
 @EVERY
-def test_the_example_is_a_call_of_the_first_tool_that_has_parameters(format: ToolCallFormat) -> None:
-    call = ("get_weather", {"city": "Paris"})
-    written = write(format, [call], TOOLS)
-    assert f" For example:\n\n{written}\n\nThese are the tools:" in prose(format, TOOLS)
-    assert read_back(format, written, TOOLS) == [("get_weather", '{"city": "Paris"}')]
+def test_a_call_of_each_tool_follows_its_lines(format: ToolCallFormat) -> None:
+    calls = [
+        ("tell_time", {}),
+        ("get_weather", {"city": "Paris"}),
+        ("send_mail", {"to": ["anna@example.com"], "subject": "Lunch on Friday"}),
+    ]
+    text = prose(format, TOOLS)
+    for (name, arguments), tool in zip(calls, canonical_tools(TOOLS), strict=True):
+        written = write(format, [(name, arguments)], TOOLS)
+        assert "\n".join([*tool_lines(tool), "  For example:", written]) in text
+        ((read_name, read_arguments),) = read_back(format, written, TOOLS)
+        assert (read_name, json.loads(read_arguments)) == (name, arguments)
 
 
-def test_a_tool_without_parameters_is_the_example_where_no_other_is_there() -> None:
-    assert '{"name": "tell_time", "arguments": {}}' in prose("json", TOOLS[:1])
+def test_a_tool_whose_call_the_format_cannot_represent_has_no_example() -> None:
+    tools = [{"name": "f}", "description": "Odd."}, TOOLS[0]]
+    with pytest.raises(CannotWrite):
+        write("gemma", [("f}", {})], tools)
+    assert prose("gemma", tools).count("For example:") == 1
 
 
 def test_results_come_under_a_heading_of_their_own_unless_the_template_has_another_form() -> None:

@@ -1,7 +1,11 @@
 """Describe tools in a system prompt, for a model whose template does not render tools.
 
-The description starts with the syntax of a call and a realistic example. One line for each tool and each parameter
-follows, then when not to call a tool, and how results arrive. Models with three billion parameters can follow it.
+The description starts with the syntax of a call, when not to call a tool, and how results arrive. The tools follow: one
+line for each tool and each parameter, and a realistic call of the tool.
+
+Measured with SmolLM2-135M-Instruct and 60 questions (`python -m benchmarks.lab.prompt_wordings`): if a grammar requires
+a call, it calls the right tool in 32 cases. With a single example before the tools, it copies the example and is right
+in 14.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ _WHEN_TO_CALL = (
     "Call a tool only if it helps and you know the values it requires. If no tool fits, or a required value is not "
     "known, answer in words."
 )
+_LIST = "These are the tools, each with an example of a call:"
 _NEVER_INVENT = "wait for it, and never write a result yourself."
 
 
@@ -36,10 +41,10 @@ def prose(
     sort_properties: bool = False,
     results_in_words: bool = True,
 ) -> str:
-    """Return a system prompt that describes how to call tools in this format, shows one call, and lists the tools.
+    """Return a system prompt that describes how to call tools in this format, and lists the tools, each with a call.
 
-    The text is the same for the same tools, and empty without tools. The format's own writer writes the example, for
-    the first tool that has parameters and that the format can represent.
+    The text is the same for the same tools, and empty without tools. The format's own writer writes the calls. A tool
+    whose call the format cannot represent has none.
 
     Args:
         format: A format or its name.
@@ -57,11 +62,11 @@ def prose(
     listed = canonical_tools(tools, sort_tools=sort_tools, sort_properties=sort_properties)
     if not listed:
         return ""
-    lines = "\n".join(line for tool in listed for line in tool_lines(tool))
     headed = f" as `{result_heading('NAME')}`" if results_in_words else ""
+    described = "\n\n".join(_with_example(known, tool, listed) for tool in listed)
     return (
-        f"{HEADING}\n\n{known.instructions}{_example(known, listed)}\n\nThese are the tools:\n\n{lines}\n\n"
-        f"{_WHEN_TO_CALL} The result comes in the next message{headed}: {_NEVER_INVENT}"
+        f"{HEADING}\n\n{known.instructions} {_WHEN_TO_CALL} "
+        f"The result comes in the next message{headed}: {_NEVER_INVENT}\n\n{_LIST}\n\n{described}"
     )
 
 
@@ -70,25 +75,15 @@ def result_heading(name: str) -> str:
     return f"{RESULT_HEADING} {name}:"
 
 
-def _example(format: ToolCallFormat, tools: list[dict[str, Any]]) -> str:
-    """Return an example call as text, or an empty string if the format cannot represent a call of any of the tools.
-
-    Tools with parameters are tried first.
-    """
-    functions = [tool["function"] for tool in tools]
-    for function in sorted(functions, key=lambda function: not sampled_properties(_parameters(function))):
-        try:
-            return f" For example:\n\n{write(format, [_call(function)], tools)}"
-        except CannotWrite:
-            continue
-    return ""
-
-
-def _call(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return a call of a tool with realistic values for its required parameters, or for the first one."""
-    schema = _parameters(function)
-    return function["name"], {name: sample(schema, name) for name in sampled_properties(schema)}
-
-
-def _parameters(function: dict[str, Any]) -> dict[str, Any]:
-    return function.get("parameters") or {}
+def _with_example(format: ToolCallFormat, tool: dict[str, Any], tools: list[dict[str, Any]]) -> str:
+    """Return the lines of a tool and a call of it, with realistic values for its required parameters, or for the first
+    one. The call is left out if the format cannot represent it."""
+    lines, function = tool_lines(tool), tool["function"]
+    schema = function.get("parameters") or {}
+    try:
+        call = write(
+            format, [(function["name"], {name: sample(schema, name) for name in sampled_properties(schema)})], tools
+        )
+    except CannotWrite:
+        return "\n".join(lines)
+    return "\n".join([*lines, "  For example:", call])
