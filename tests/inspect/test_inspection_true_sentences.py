@@ -421,7 +421,7 @@ def test_if_nothing_ends_a_response_what_follows_it_is_reported() -> None:
     template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
     unknown = "no: unknown: no eos_token is defined, and the template writes no other marker after a response"
     assert evidence(template, "stop") == f"{unknown}; if the conversation continues, <|user|> follows"
-    sentence = "how a response ends is unknown; the next turn starts with <|user|>"
+    sentence = "if the model does not stop there, add <|user|>, which starts the next turn"
     assert sentence in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())
     assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
 
