@@ -573,7 +573,7 @@ NEEDY = (
 def test_what_a_template_needs_besides_a_question_is_requested_and_no_failing_advice_is_given() -> None:
     report = inspect_template(NEEDY)
     reason = "the template rejects a plain question unless functions and datetime are given"
-    assert advised(report) == {"any runtime": f"{reason}, so no tool can be called"}
+    assert advised(report) == {"any runtime": f"{reason}, so no tool can be called without them"}
     assert set(report.runtimes.values()) == {f"none: {reason}"}
     fixes = {label(one): one.fix for one in (*report.findings, *report.notes)}
     assert fixes["TF003"] == "Pass functions and datetime with every request, or use another template."
@@ -582,6 +582,29 @@ def test_what_a_template_needs_besides_a_question_is_requested_and_no_failing_ad
     assert fixes["tools-dropped"] == "Describe the tools in a message once the template takes one (TF003)."
     unknown = "unknown: no response with text is rendered, and no eos_token is defined"
     assert report.sections.details["stop"].words == unknown
+
+
+def test_a_list_that_a_question_needs_is_named_with_the_value_that_is_enough() -> None:
+    """Cohere's template for documents, which works with an empty list."""
+    report = inspect_template("{% for d in documents %}{{ d.text }}{% endfor %}" + PLAIN)
+    (finding,) = [one for one in report.findings if label(one) == "TF003"]
+    assert "unless documents is given: the template iterates over" in finding.message
+    assert finding.fix == "Pass documents (an empty list is enough) with every request, or use another template."
+    assert report.verdict.sentence == (
+        "Requests are rejected unless they contain what TF003 names; `toolfmt render` does not add it."
+    )
+    reason = "the template rejects a plain question unless documents is given"
+    assert advised(report) == {"any runtime": f"{reason}, so no tool can be called without it"}
+    (documents,) = report.sections.variables
+    assert documents.effect.startswith("without it, the template fails: the template iterates over")
+
+
+def test_tools_are_described_where_the_template_has_a_place_for_them() -> None:
+    without_system = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + PLAIN
+    assert remarks(inspect_template(without_system))["any runtime"].startswith(
+        "the template renders no tools; this command describes them at the beginning of the first user message (the "
+        "template supports no system message) and asks for"
+    )
 
 
 def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None:

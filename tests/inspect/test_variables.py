@@ -171,8 +171,8 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
          'if true, adds "Hint." after a call and its result'),
         ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
         ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
-         'if "b", makes the template fail: it raises: no b'),
-        ("{{ '' + x }}" + TURNS, "it is needed: without it the template fails: `x` is undefined "
+         'if "b", makes the template raise "no b"'),
+        ("{{ '' + x }}" + TURNS, "without it, the template fails: `x` is undefined "
          "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
          'if a list of strings, inserts it unchanged, as in "Vq9given<|user|>Uq1question"'),

@@ -41,6 +41,7 @@ from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "error"
+SUMMARY = "plain question rejected or lost"
 
 _INSTRUCT = "Send a system message with every request."
 
@@ -61,18 +62,21 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             return  # TF002 or TF014 reports the filter
         works = not named and isinstance(renders.render(user(), TOOLS), str)
         instructed = USER in renders.text(user(system=True), tools)
-        along = facts.needed_variables
-        lacking = f"{listed(along)} {'is' if len(along) == 1 else 'are'}" if along else ""
+        along = [
+            name if value else f"{name} (an empty list is enough)" for name, value in facts.needed_variables.items()
+        ]
+        lacking = f"{listed(facts.needed_variables)} {'is' if len(along) == 1 else 'are'}" if along else ""
         needed = "tools are" if works else "a system message is" if instructed else lacking
         when = " with tools" if named else f" unless {needed} given" if needed else ""
         missing = listed(along) if along else "tools" if works else ""
         other = f"Pass {missing} with every request, or use another template." if missing else "Use another template."
+        requested = instructed or bool(missing)
         yield Diagnostic(
             f"The template rejects a single user message{when}: {thrown(prompt).sentence}.",
             SEND_TEXT_PARTS if takes_parts else _INSTRUCT if instructed else other,
             prompt.line,
             severity,
-            fixed_by,
+            fixed_by or ("request" if requested else ""),
         )
     elif USER not in prompt:
         shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"

@@ -55,6 +55,10 @@ def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
     """The errors by name. If no template can be rendered, nothing else matters."""
     if not renders:
         return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
+    if all(error.fixed_by == "request" for error in errors):
+        return (
+            f"Requests are rejected unless they contain what {_codes(errors)} names; `toolfmt render` does not add it."
+        )
     if all(map(is_about_parsing, errors)):
         return f"Prompts can be rendered, but calls cannot be parsed reliably: {_named(errors)}."
     return f"Tool calling is not reliable: {_named(errors)}. Fix this first; `toolfmt render` cannot work around it."

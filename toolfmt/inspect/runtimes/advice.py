@@ -70,7 +70,8 @@ def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]
     if what := _unusable(facts):
         return (Advice(EVERY_RUNTIME, f"{what}: use the template of the original model", False),)
     if facts.rejects_questions:
-        return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called", False),)
+        without = {0: "", 1: " without it"}.get(len(facts.needed_variables), " without them")
+        return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called{without}", False),)
     if not facts.shows_tools:
         if facts.question_form != "text":
             return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)

@@ -8,7 +8,7 @@ and without a value. Nothing here raises. If a template has very many variables,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,7 +100,7 @@ class _Seeing:
 
     def __init__(self, facts: Facts, renders: Renders, uses: list[VariableUse]) -> None:
         self._facts, self._renders = facts, renders
-        self._needed: Mapping[str, str] = dict.fromkeys(needed_variables(renders), GIVEN)
+        self._needed = needed_variables(renders)
         self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
         self._shape = facts.shape or TurnShape()
         # Under every name at once: which name is rendered may depend on the variable.
@@ -268,7 +268,18 @@ def _acts_as(effects: Sequence[Effect], tried: Sequence[_Value]) -> str | None:
 
 def _lacking(error: TemplateFailure, where: str) -> Effect:
     """Return the effect that the template fails if the variable is not set."""
-    return Effect("needed", f"it is needed{where}: without it the template fails: {{}}", (error.clause,), error=error)
+    if error.kind == "raised":
+        return Effect(
+            "needed", f'without it, the template raises "{{}}"{where}', (quote(error.engine_message),), error=error
+        )
+    return Effect("needed", f"without it, the template fails{where}: {{}}", (error.sentence,), error=error)
+
+
+def _failing(what: str, error: TemplateFailure, where: str) -> tuple[str, tuple[str]]:
+    """Return the words for an error of the template, and its text."""
+    if error.kind == "raised" and not error.explanation:
+        return f'{what} raise "{{}}"{where}', (quote(error.engine_message),)
+    return f"{what} fail{where}: {{}}", (error.sentence,)
 
 
 def _appended(effect: Effect, words: str, *excerpts: str) -> Effect:
