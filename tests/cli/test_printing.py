@@ -193,6 +193,33 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     )
 
 
+def test_a_condition_that_only_adds_a_variable_is_named_with_the_other() -> None:
+    conditions = (
+        PrefixCondition((), True, 0.85),
+        PrefixCondition((("enable_thinking", True),), True, 0.82),
+        PrefixCondition((("enable_thinking", False),), True, 0.85),
+    )
+    stable = Sections(stability=Stability((), 1.0, conditions=conditions))
+    assert section_text(replace(FULL, sections=stable), "prefix") == (
+        "a prefix cache can reuse all prompt text of the test conversation, except if earlier reasoning is sent (85 % "
+        "reused; 82 % with enable_thinking=true)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("default", "expected"),
+    [
+        ("enable_thinking or false", "the value of enable_thinking, or false"),
+        ("true", "true"),
+        ('"a or b"', '"a or b"'),
+    ],
+)
+def test_a_default_that_is_another_variable_is_named_as_such(default: str, expected: str) -> None:
+    variable = Variable("thinking", default, (Effect("adds", "adds a block", values=("true",)),))
+    line = section_text(replace(FULL, sections=Sections(variables=(variable,))), "variables")
+    assert line == f"thinking (default: {expected}): if true, adds a block"
+
+
 def test_findings_are_sorted_by_severity_which_is_a_word() -> None:
     lines = [line.split() for line in shown(FULL)]
     assert [line[:2] for line in lines if len(line) > 1 and line[1].startswith("TF0")] == [

@@ -241,7 +241,7 @@ def test_what_a_variable_changes_next_to_the_reasoning_block() -> None:
     empty = "{{ '\n<think></think>' if enable_thinking is defined and not enable_thinking else '' }}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + off + "{% endfor %}"
     template += "{% if add_generation_prompt %}<|assistant|>" + empty + "{% endif %}"
-    expected = 'if false, adds "/nothink", and ends the prompt with an empty reasoning block: <think></think>'
+    expected = 'if false, adds "/nothink", and ends the prompt with an empty reasoning block ("<think></think>")'
     assert variable(template, "enable_thinking") == expected
 
 
@@ -257,7 +257,7 @@ MARKED = """\
 def test_what_is_added_begins_at_a_marker_and_every_empty_block_is_known() -> None:
     # G4-Plainsong: 'adds "system\n<|think|>\n<turn|>\n<|turn>"', without mentioning the block.
     effect = variable(MARKED, "enable_thinking")
-    block = "does not end the prompt with an empty reasoning block (<|channel>thought\\n<channel|>)"
+    block = 'does not end the prompt with an empty reasoning block ("<|channel>thought\\n<channel|>")'
     assert effect == 'if true, adds "<|turn>system\\n<|think|>\\n<turn|>", and ' + block
 
 
@@ -467,7 +467,7 @@ def test_calls_that_a_variable_leaves_out_are_not_the_tools() -> None:
     # openbmb/MiniCPM5-1B: has_tool_sep
     template = TOOLS + CALLS.replace("in m.tool_calls or []", "in (m.tool_calls or [] if not silent else [])")
     (silent,) = report(template).sections.variables
-    assert silent.effect.startswith("if true, leaves out the calls: <tool_call>")
+    assert silent.effect.startswith('if true, leaves out earlier calls ("<tool_call>')
 
 
 def test_the_line_of_a_result_given_as_parts_is_that_which_writes_it() -> None:

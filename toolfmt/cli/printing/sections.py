@@ -111,8 +111,16 @@ def _variables(variables: Iterable[Variable]) -> list[str]:
 
 
 def _variable(variable: Variable) -> str:
-    default = "" if variable.default is None else f" (default {variable.default})"
+    default = "" if variable.default is None else f" (default: {_default(variable.default)})"
     return f"{variable.name}{default}: {variable.effect}"
+
+
+def _default(source: str) -> str:
+    """Return the source of a default for people: another variable's name, or a value."""
+    name, *alternatives = source.split(" or ")
+    if name.isidentifier() and name.lower() not in ("true", "false", "none"):
+        return ", or ".join([f"the value of {name}", *alternatives])
+    return source
 
 
 _SCOPE = (
@@ -173,7 +181,7 @@ def _facts(facts: Mapping[str, str]) -> Table:
 
 
 def _variable_in_full(variable: Variable) -> str:
-    default = "" if variable.default is None else f"default {variable.default}; "
+    default = "" if variable.default is None else f"default: {_default(variable.default)}; "
     where = "" if variable.line is None else f" (line {variable.line})"
     return f"{default}{variable.effect or 'no effect in the tests'}{where}"
 
