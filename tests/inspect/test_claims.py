@@ -288,15 +288,30 @@ def test_removed_spaces_at_the_ends_limit_the_statement(was: str, now: str, word
 @pytest.mark.parametrize(
     ("change", "effect"),
     [
-        (".split('.')[-1]", "'Qz.' is left out"),
-        (" | lower", "'Qz.Seek-Zalf' becomes 'qz.seek-zalf'"),
-        (" | replace('-', '_')", "'-' becomes '_'"),
+        (".split('.')[-1]", "with the test name 'push.bolt', 'push.' is left out"),
+        (" | lower", "with the test name 'Push_Bolt', 'Push_Bolt' becomes 'push_bolt'"),
+        (" | replace('-', '_')", "with the test name 'push-bolt', '-' becomes '_'"),
     ],
 )
 def test_a_tools_name_that_is_changed_is_shown(change: str, effect: str) -> None:
     template = HONEST.replace("call.function.name", f"(call.function.name{change})")
     assert template != HONEST
     assert [effect in one.message for one in branch_findings(inspect_template(template))] == [True]
+
+
+def test_a_text_that_is_rewritten_is_shown_apart_from_what_else_changes() -> None:
+    """Muse Glimmer writes its own line unless the system message has it in other words."""
+    system = "messages[0].content if messages[0].role == 'system' else ''"
+    template = (
+        "{% set s = (" + system + ") | replace('Reasoning effort', 'Reasoning strength') %}{{ s }}\n"
+        "{% if 'Reasoning strength' not in s %}Reasoning strength: high.{% endif %}"
+        "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+    )
+    messages = [one.message for one in branch_findings(inspect_template(template))]
+    assert (
+        "A system message that contains 'Reasoning effort' changes the prompt: 'Reasoning effort' becomes 'Reasoning "
+        "strength', and 'Reasoning strength: high.' is left out."
+    ) in messages
 
 
 def test_a_cut_far_into_the_text_is_reported() -> None:
