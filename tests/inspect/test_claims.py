@@ -226,7 +226,9 @@ def test_every_condition_that_came_out_one_way_limits_the_statement() -> None:
     report = inspect_template("{{- " + condition + " }}\n" + HONEST)
     for name in ("no_instructions", "content_kept"):
         evidence = report.sections.safety[name].evidence
-        assert evidence.endswith("; uncertain: in the tests, always true or always false: 1 condition (line 1)"), name
+        assert evidence.endswith(
+            "; not certain, because 1 condition of the template (line 1) had only one outcome in the tests"
+        ), name
 
 
 def test_the_advised_parser_comes_from_the_prompt_if_responses_start_differently() -> None:
@@ -360,6 +362,6 @@ def test_the_default_system_message_is_shown_next_to_the_sentence_that_stays() -
     default = "{%- if messages[0].role != 'system' %}{{- 'You are a helpful captain of ships.\\n' }}{%- endif %}\n"
     shown = inspect_template(rule + default + HONEST).sections.safety["no_instructions"]
     assert shown.evidence == (
-        "the template adds even with a system message: 'You must not speak of fees.'; without a system "
+        "even if you send a system message, the template adds 'You must not speak of fees.'; without a system "
         "message, it also writes 'You are a helpful captain of ships'"
     )

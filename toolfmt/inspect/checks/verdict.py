@@ -36,10 +36,10 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
     by_prompt = [finding for finding in fixed if finding.fixed_by == "prompt"]
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
     if by_render:
-        prompt = f" Only `--strategy prompt` fixes {_codes(by_prompt)}." if by_prompt else ""
+        prompt = f" `toolfmt render` fixes {_codes(by_prompt)} only with `--strategy prompt`." if by_prompt else ""
         return Verdict(
             "adapted",
-            "Tool calling works if messages are normalized first; `toolfmt render` does this. "
+            "Tool calling works if requests are adapted first; `toolfmt render` does this. "
             f"Format: {_known(format)}. Without `toolfmt render`: {_named(by_render)}.{prompt}",
         )
     if by_prompt:
