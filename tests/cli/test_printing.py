@@ -97,7 +97,7 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         "the first cache miss occurs when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
-        "variables": "enable_thinking (default true): the answer begins with an empty block "
+        "variables": "enable_thinking (default: true): the answer begins with an empty block "
         "variables without effect in the tests: documents",
     }
     assert section_text(FULL, "definitions").endswith(
@@ -344,7 +344,12 @@ def test_if_no_prompt_can_be_made_no_stop_is_shown() -> None:
     [
         (("<end>", "</s>"), (), "<end> </s>"),
         (("<call/>", "<end>", "</s>"), ("<call/>",), "<end> </s> after a response; <call/> after a call"),
-        (("<a>", "<b>"), ("<a>", "<b>"), "<a> <b> after a call; how a response ends is unknown"),
+        (
+            ("<a>", "<b>"),
+            ("<a>", "<b>"),
+            "<a> <b> after a call; the template writes no end marker after a response, so rely on the model's "
+            "eos_token",
+        ),
     ],
 )
 def test_where_a_response_stops_and_where_a_call_does_are_on_one_line(
@@ -365,7 +370,7 @@ def test_in_full_every_answer_of_every_chapter_is_there() -> None:
         for name, answer in answers.items():
             assert f"{name} {answer.answer} {answer.to_dict()['evidence']}" in text
     for words in (
-        "enable_thinking default true; the answer begins with an empty block (line 3)",
+        "enable_thinking default: true; the answer begins with an empty block (line 3)",
         "documents no effect in the tests",
         "a result follows only the first 50 of 100 characters stay the same; then '<think>' becomes '<call>' (line 30)",
         "an answer all 9 characters of the previous prompt stay the same",

@@ -248,7 +248,7 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     assert {what.partition(".")[0] for what in settings} == {"format", "runtimes"}
     lines = run(str(original), str(package)).stdout.splitlines()
     assert "settings (not behavior; they do not count as differences)" in lines
-    assert " ".join(lines).partition("The template is the same; ")[2].startswith("the settings differ: ")
+    assert " ".join(lines).partition("The template is the same; ")[2].startswith("5 settings differ, ")
     # The effect of a wrong setting on an output is behavior: this build continues after the end of a response.
     gguf_of(package, template=TEMPLATE.replace("</end>", "<|call|>"))
     (original / "chat_template.jinja").write_text(TEMPLATE.replace("</end>", "<|call|>"))

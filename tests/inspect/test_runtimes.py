@@ -693,7 +693,7 @@ def test_a_contradicted_declaration_is_not_advised(tmp_path: Path) -> None:
 
 def test_a_parser_of_a_runtime_has_a_name_aliases_and_when_they_apply() -> None:
     known = RuntimeParser("a", {"b": (), "c": ("x", "y")}, "reads no lists")
-    assert (known.names, str(known)) == (("a", "b", "c"), "a (or b, c for x, y; reads no lists)")
+    assert (known.names, str(known)) == (("a", "b", "c"), "a or b (for x and y: c; reads no lists)")
     assert str(RuntimeParser("a", only_in="a fork")) == "a (a fork)"
     assert str(RuntimeParser("a")) == "a"
     glm4 = get("glm4")
