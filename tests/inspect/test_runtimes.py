@@ -554,7 +554,7 @@ def test_messages_that_the_template_does_not_take_as_they_are_sent_are_rendered(
     report = inspect_template(template)
     assert (
         remarks(report)["transformers"]
-        == f"parses the output; before that, render with {prompt} and decode with skip_special_tokens=False"
+        == f"render with {prompt} and decode with skip_special_tokens=False; parse the output with this parser"
     )
 
 
@@ -630,8 +630,7 @@ def test_of_the_file_of_a_template_the_lines_can_be_typed(tmp_path: Path, ending
     shown = inspect_files(load_files(file))
     assert advised(shown)["llama.cpp"] == f"--jinja --chat-template-file '{file}'"
     command = f"toolfmt render '{file}' --request FILE"
-    before = f"before that, render with {command} and decode"
-    assert remarks(shown)["transformers"].startswith(f"parses the output; {before}")
+    assert remarks(shown)["transformers"].startswith(f"render with {command} and decode")
     made = CliRunner().invoke(main, [*shlex.split(command)[1:-1], str(request)])
     assert (made.exit_code, "<|user|>\nHello there<|end|>" in made.stdout) == (0, True)
     file.write_text(PLAIN, "utf-8")
