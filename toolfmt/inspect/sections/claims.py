@@ -29,7 +29,7 @@ _OF_TEXT = ("text", "whole-text", "length")
 _OF_OTHERS = (PLACE, *(SLOTS[slot][1] for slot in ("question", "further", "result")))
 _PLAIN = re.compile(r"[\w ,.?!'-]{24,2000}")
 _ROLE_LABELS = {"user": "a question", "tool": "a tool result"}
-_SENTENCE = "without tools, some conversations contain a sentence from the template: '{}'"
+_SENTENCE = "without tools, some prompts contain a sentence from the template: '{}'"
 
 
 def checked(facts: Facts) -> dict[str, Answer]:
