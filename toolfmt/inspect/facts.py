@@ -128,6 +128,13 @@ class Facts:
         return bool(self._question_prompts) and not any(isinstance(prompt, str) for prompt in self._question_prompts)
 
     @property
+    def takes_longer_requests(self) -> bool:
+        """Whether it raises on a plain question, but not if tools, a system message or its variables are sent too."""
+        first, *others = self._question_prompts or [""]
+        accepted = any(isinstance(prompt, str) for prompt in others) or bool(self.needed_variables)
+        return isinstance(first, TemplateError) and accepted
+
+    @property
     def takes_prose(self) -> bool:
         """Whether tools can be described in the system prompt: the template accepts a question without tools."""
         return self.renders is None or any(isinstance(prompt, str) for prompt in self._question_prompts[::2])

@@ -70,13 +70,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         when = " with tools" if named else f" unless {needed} given" if needed else ""
         missing = listed(along) if along else "tools" if works else ""
         other = f"Pass {missing} with every request, or use another template." if missing else "Use another template."
-        requested = instructed or bool(missing)
         yield Diagnostic(
             f"The template rejects a single user message{when}: {thrown(prompt).sentence}.",
             SEND_TEXT_PARTS if takes_parts else _INSTRUCT if instructed else other,
             prompt.line,
             severity,
-            fixed_by or ("request" if requested else ""),
+            fixed_by,
         )
     elif USER not in prompt:
         shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"
