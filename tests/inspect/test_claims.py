@@ -292,7 +292,7 @@ def test_removed_spaces_at_the_ends_limit_the_statement(was: str, now: str, word
     [
         (".split('.')[-1]", "with the test name 'push.bolt', 'push.' is left out"),
         (" | lower", "with the test name 'Push_Bolt', 'Push_Bolt' becomes 'push_bolt'"),
-        (" | replace('-', '_')", "with the test name 'push-bolt', '-' becomes '_'"),
+        (" | replace('-', '_')", "A tool whose name contains '-' changes the prompt: '-' becomes '_'."),
     ],
 )
 def test_a_tools_name_that_is_changed_is_shown(change: str, effect: str) -> None:

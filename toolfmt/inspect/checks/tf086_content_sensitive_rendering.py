@@ -25,6 +25,7 @@ description, if the template shows that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from toolfmt._util.text_lists import listed
@@ -42,6 +43,7 @@ _MOST_TEXTS, _MOST_PLACES = 6, 4
 _NAMED = {"a tool's name": "a tool", "a parameter's name": "a parameter", "the other tool's name": "another tool"}
 _OF_THAT = {"the system message": "a system message"}
 """Locations as they appear before the text that they contain."""
+_WORD = re.compile(r"\w")
 _FIXES = {
     "text": "Avoid this text there, or remove the condition from the template.",
     "whole-text": "Use other text there, or remove the condition from the template.",
@@ -101,7 +103,8 @@ def _message(branches: Sequence[Branch]) -> str:
         what = f"{what} {listed_texts}"
     elif listed_texts:
         named = set(places) <= set(_NAMED)
-        verb = "named" if named else "that contains" if first.by == "text" else "that is"
+        of_name = "named" if all(map(_WORD.search, texts)) else "whose name contains"
+        verb = of_name if named else "that contains" if first.by == "text" else "that is"
         places = [(_NAMED if named else _OF_THAT).get(place, place) for place in places]
         what = f"{listed(_some(places, _MOST_PLACES), 'or')} {verb} {listed_texts}"
     effects = {branch.effect for branch in branches}
