@@ -90,7 +90,7 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
             "changes a word of its answers",
             "A response or text next to a call that contains 'rm' changes the prompt: 'rm' becomes 'ls'.",
         ),
-        ("changes a word of an argument", "An argument that contains '/tmp/' changes the prompt: 'tmp/' is left out."),
+        ("changes a word of an argument", "An argument that contains '/tmp/' changes the prompt: '/tmp/' becomes '/'."),
         (
             "calls a tool by another name",
             "A tool named 'list_files' changes the prompt: 'list_files' becomes 'delete_files'.",

@@ -104,7 +104,7 @@ def test_a_template_that_throws_differs_by_what_it_throws_and_not_by_the_line() 
             "a call and its result",
             "two calls and their results",
             "a call, its result and a response",
-            "a call with reasoning and its result, to be answered",
+            "a call with reasoning and its result, with the generation prompt",
             "an earlier call, its result and a response",
             "an earlier call, its result and a response with reasoning",
         )

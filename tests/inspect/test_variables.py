@@ -182,17 +182,19 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, 'if "max", adds "Think." (with thinking true)'),
         # One of two switches is enough.
         ("{% if (thinking or enable_thinking) and x == 'max' %}Think.{% endif %}" + TURNS,
-         'if "max", adds "Think." (with thinking true)'),
+         'if "max", adds "Think." (with enable_thinking true)'),
         # Kimi K3: the prompts of images are checked against the images.
         ("{% set n = namespace(i=0) %}{% for m in messages %}{% if m.content is not string %}{% for p in m.content %}"
          "{% if p.type == 'image' %}{{ x[0] if x }}{% set n.i = 1 %}{% endif %}{% endfor %}{% endif %}{% endfor %}"
          "{% for one in x or [] %}{% if not n.i %}{{ raise_exception('no image') }}{% endif %}{% endfor %}" + TURNS,
-         'if a list of strings, inserts it unchanged, as in "Vq9given<|user|>[{\'type\': \'image\'}, …" if a question '
-         'contains an image; it makes the template raise "no image" unless a question contains an image'),
+         'if a list of strings, inserts it unchanged, as in "Vq9given<|user|>[{\'type\': \'image\'}, {\'…" if '
+         'a question contains an image; it makes the template raise "no image" unless a question contains an image'),
         ("{% if x and not tools %}{{ raise_exception('tools?') }}{% elif x %}Hint.{% endif %}" + TURNS,
          'if true, adds "Hint." if tools are given; it makes the template raise "tools?" unless tools are given'),
-        ("{{ '2025' }}{% if not x %}<|end|>{% endif %}{{ 'Given' }}" + TURNS,
-         'if true, writes "…2025Given…" instead of "…2025<|end|>Given…"'),
+        # ThinkAgent: words that are no longer apart
+        ("{{ '2025' }}{% if not x %}<|end|><|start|>user<|header|>{% endif %}{{ 'Given the functions, respond' }}"
+         "{{ ' with a call at the end of the list.' if not x else ' or with nothing at all in this branch.' }}" + TURNS,
+         'if true, writes "…2025Given…" instead of "…2025<|end|><|start|>user<|header|>Given…"'),
         ("{% set y = x %}" + TURNS, ""),
     ],
 )  # fmt: skip
