@@ -111,7 +111,7 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
     )
     for sentence in (
         "one per turn; arguments as objects; content may be empty",
-        "Tool calling works if messages are normalized first",
+        "Tool calling works if requests are adapted first",
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):
         assert sentence in text

@@ -97,7 +97,7 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         "the first cache miss occurs when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
-        "variables": "enable_thinking (default true): the answer begins with an empty block "
+        "variables": "enable_thinking (default: true): the answer begins with an empty block "
         "variables without effect in the tests: documents",
     }
     assert section_text(FULL, "definitions").endswith(
@@ -191,6 +191,33 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
         "a prefix cache can reuse all prompt text of the test conversation, except if no tools are sent and no earlier "
         "reasoning is sent (50 % reused) or if enable_thinking=false and no earlier reasoning is sent (25 % reused)"
     )
+
+
+def test_a_condition_that_only_adds_a_variable_is_named_with_the_other() -> None:
+    conditions = (
+        PrefixCondition((), True, 0.85),
+        PrefixCondition((("enable_thinking", True),), True, 0.82),
+        PrefixCondition((("enable_thinking", False),), True, 0.85),
+    )
+    stable = Sections(stability=Stability((), 1.0, conditions=conditions))
+    assert section_text(replace(FULL, sections=stable), "prefix") == (
+        "a prefix cache can reuse all prompt text of the test conversation, except if earlier reasoning is sent (85 % "
+        "reused; 82 % with enable_thinking=true)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("default", "expected"),
+    [
+        ("enable_thinking or false", "the value of enable_thinking, or false"),
+        ("true", "true"),
+        ('"a or b"', '"a or b"'),
+    ],
+)
+def test_a_default_that_is_another_variable_is_named_as_such(default: str, expected: str) -> None:
+    variable = Variable("thinking", default, (Effect("adds", "adds a block", values=("true",)),))
+    line = section_text(replace(FULL, sections=Sections(variables=(variable,))), "variables")
+    assert line == f"thinking (default: {expected}): if true, adds a block"
 
 
 def test_findings_are_sorted_by_severity_which_is_a_word() -> None:
@@ -317,7 +344,12 @@ def test_if_no_prompt_can_be_made_no_stop_is_shown() -> None:
     [
         (("<end>", "</s>"), (), "<end> </s>"),
         (("<call/>", "<end>", "</s>"), ("<call/>",), "<end> </s> after a response; <call/> after a call"),
-        (("<a>", "<b>"), ("<a>", "<b>"), "<a> <b> after a call; how a response ends is unknown"),
+        (
+            ("<a>", "<b>"),
+            ("<a>", "<b>"),
+            "<a> <b> after a call; the template writes no end marker after a response, so rely on the model's "
+            "eos_token",
+        ),
     ],
 )
 def test_where_a_response_stops_and_where_a_call_does_are_on_one_line(
@@ -338,7 +370,7 @@ def test_in_full_every_answer_of_every_chapter_is_there() -> None:
         for name, answer in answers.items():
             assert f"{name} {answer.answer} {answer.to_dict()['evidence']}" in text
     for words in (
-        "enable_thinking default true; the answer begins with an empty block (line 3)",
+        "enable_thinking default: true; the answer begins with an empty block (line 3)",
         "documents no effect in the tests",
         "a result follows only the first 50 of 100 characters stay the same; then '<think>' becomes '<call>' (line 30)",
         "an answer all 9 characters of the previous prompt stay the same",

@@ -205,7 +205,7 @@ def test_the_same_part_is_one_rule() -> None:
 
 
 def test_an_unsupported_schema_is_rejected_by_name() -> None:
-    with pytest.raises(CannotConstrain, match=r"'not' \(at \$ of its schema\)"):
+    with pytest.raises(CannotConstrain, match=r"'not' \(at the top level of its schema\)"):
         llguidance(Rules(JsonValue('{"not": {}}')), {})
 
 

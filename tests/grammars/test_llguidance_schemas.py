@@ -128,7 +128,8 @@ def test_what_the_masks_allow_is_valid(schema: Any, valid: list[Any], broken: li
 def test_unsupported_keywords_are_rejected_by_name(schema: Any, key: str, where: str) -> None:
     with pytest.raises(CannotConstrain) as raised:
         held_schema(schema)
-    assert str(raised.value).startswith(f"llguidance cannot enforce {key} (at {where} of its schema): ")
+    place = "the top level" if where == "$" else where
+    assert str(raised.value).startswith(f"llguidance cannot enforce {key} (at {place} of its schema): ")
 
 
 def test_annotations_are_left_out() -> None:

@@ -84,20 +84,20 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
         ),
         (
             "leaves out an argument by its name",
-            "A parameter's name that is 'password' changes the prompt: an argument is no longer in the prompt.",
+            "A parameter named 'password' changes the prompt: an argument is no longer in the prompt.",
         ),
         (
             "changes a word of its answers",
             "A response or text next to a call that contains 'rm' changes the prompt: 'rm' becomes 'ls'.",
         ),
-        ("changes a word of an argument", "An argument that contains '/tmp/' changes the prompt: 'tmp/' is left out."),
+        ("changes a word of an argument", "An argument that contains '/tmp/' changes the prompt: '/tmp/' becomes '/'."),
         (
             "calls a tool by another name",
-            "A tool's name that is 'list_files' changes the prompt: 'list_files' becomes 'delete_files'.",
+            "A tool named 'list_files' changes the prompt: 'list_files' becomes 'delete_files'.",
         ),
         (
             "filters some tools out",
-            "A tool's name that is 'delete_file' or 'stat' changes the prompt: a tool's description and a parameter's "
+            "A tool named 'delete_file' or 'stat' changes the prompt: a tool's description and a parameter's "
             "description are no longer in the prompt.",
         ),
         (
@@ -493,9 +493,9 @@ def test_every_schema_keyword_that_is_not_allowed_as_a_parameter_name_is_reporte
         "{%- for key, value in tool.function.parameters.properties.items() if key not in " + keys + " %}"
         "{{ key }}: {{ value.type }} {{ value.description }}{%- endfor %}{%- endfor %}"
     )
-    (message,) = [one for one in messages_of(HONEST.replace(ONE_TOOL, shown)) if "parameter's name" in one]
+    (message,) = [one for one in messages_of(HONEST.replace(ONE_TOOL, shown)) if "A parameter named" in one]
     assert message == (
-        "A parameter's name that is 'nullable', 'properties' or 'type' changes the prompt: this parameter is missing "
+        "A parameter named 'nullable', 'properties' or 'type' changes the prompt: this parameter is missing "
         "from the tool's definition."
     )
 

@@ -226,7 +226,9 @@ def test_every_condition_that_came_out_one_way_limits_the_statement() -> None:
     report = inspect_template("{{- " + condition + " }}\n" + HONEST)
     for name in ("no_instructions", "content_kept"):
         evidence = report.sections.safety[name].evidence
-        assert evidence.endswith("; uncertain: in the tests, always true or always false: 1 condition (line 1)"), name
+        assert evidence.endswith(
+            "; not certain, because 1 condition of the template (line 1) had only one outcome in the tests"
+        ), name
 
 
 def test_the_advised_parser_comes_from_the_prompt_if_responses_start_differently() -> None:
@@ -288,15 +290,30 @@ def test_removed_spaces_at_the_ends_limit_the_statement(was: str, now: str, word
 @pytest.mark.parametrize(
     ("change", "effect"),
     [
-        (".split('.')[-1]", "'Qz.' is left out"),
-        (" | lower", "'Qz.Seek-Zalf' becomes 'qz.seek-zalf'"),
-        (" | replace('-', '_')", "'-' becomes '_'"),
+        (".split('.')[-1]", "with the test name 'push.bolt', 'push.' is left out"),
+        (" | lower", "with the test name 'Push_Bolt', 'Push_Bolt' becomes 'push_bolt'"),
+        (" | replace('-', '_')", "A tool whose name contains '-' changes the prompt: '-' becomes '_'."),
     ],
 )
 def test_a_tools_name_that_is_changed_is_shown(change: str, effect: str) -> None:
     template = HONEST.replace("call.function.name", f"(call.function.name{change})")
     assert template != HONEST
     assert [effect in one.message for one in branch_findings(inspect_template(template))] == [True]
+
+
+def test_a_text_that_is_rewritten_is_shown_apart_from_what_else_changes() -> None:
+    """Muse Glimmer writes its own line unless the system message has it in other words."""
+    system = "messages[0].content if messages[0].role == 'system' else ''"
+    template = (
+        "{% set s = (" + system + ") | replace('Reasoning effort', 'Reasoning strength') %}{{ s }}\n"
+        "{% if 'Reasoning strength' not in s %}Reasoning strength: high.{% endif %}"
+        "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+    )
+    messages = [one.message for one in branch_findings(inspect_template(template))]
+    assert (
+        "A system message that contains 'Reasoning effort' changes the prompt: 'Reasoning effort' becomes 'Reasoning "
+        "strength', and 'Reasoning strength: high.' is left out."
+    ) in messages
 
 
 def test_a_cut_far_into_the_text_is_reported() -> None:
@@ -345,6 +362,6 @@ def test_the_default_system_message_is_shown_next_to_the_sentence_that_stays() -
     default = "{%- if messages[0].role != 'system' %}{{- 'You are a helpful captain of ships.\\n' }}{%- endif %}\n"
     shown = inspect_template(rule + default + HONEST).sections.safety["no_instructions"]
     assert shown.evidence == (
-        "the template adds even with a system message: 'You must not speak of fees.'; without a system "
+        "even if you send a system message, the template adds 'You must not speak of fees.'; without a system "
         "message, it also writes 'You are a helpful captain of ships'"
     )

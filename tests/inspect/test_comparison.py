@@ -104,7 +104,7 @@ def test_a_template_that_throws_differs_by_what_it_throws_and_not_by_the_line() 
             "a call and its result",
             "two calls and their results",
             "a call, its result and a response",
-            "a call with reasoning and its result, to be answered",
+            "a call with reasoning and its result, with the generation prompt",
             "an earlier call, its result and a response",
             "an earlier call, its result and a response with reasoning",
         )
@@ -248,7 +248,7 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     assert {what.partition(".")[0] for what in settings} == {"format", "runtimes"}
     lines = run(str(original), str(package)).stdout.splitlines()
     assert "settings (not behavior; they do not count as differences)" in lines
-    assert " ".join(lines).partition("The template is the same; ")[2].startswith("the settings differ: ")
+    assert " ".join(lines).partition("The template is the same; ")[2].startswith("5 settings differ, ")
     # The effect of a wrong setting on an output is behavior: this build continues after the end of a response.
     gguf_of(package, template=TEMPLATE.replace("</end>", "<|call|>"))
     (original / "chat_template.jinja").write_text(TEMPLATE.replace("</end>", "<|call|>"))

@@ -82,7 +82,8 @@ def test_additional_properties_shown_as_a_parameter_are_named() -> None:
     answer = report.sections.definitions["additional_properties"]
     assert (answer.answer, answer.outcome) == ("no", "as-parameter")
     (reported,) = (finding for finding in report.findings if finding.code == "TF040")
-    what = "the `additionalProperties` of an object without `properties` (the prompt shows a parameter with this name)."
+    what = "the `additionalProperties` of an object without `properties`, which the prompt shows as a parameter named "
+    what += "additionalProperties."
     assert reported.message.endswith(what)
     typed = {"type": "object", "description": "Sizes.", "additionalProperties": {"type": "integer"}}
     prompt = model_of(KEYS_AS_PARAMETERS).render([{"role": "user", "content": "Hello"}], [tool({"sizes": typed})])
@@ -362,6 +363,25 @@ def test_enum_values_and_defaults_that_are_not_strings_are_tested_too() -> None:
     assert (whole.sections.definitions["enum"].answer, whole.sections.definitions["default"].answer) == ("yes", "yes")
     alone = inspect_template(source.replace(joined, "{{ ' = ' + p.default }}")).sections.definitions["default"]
     assert alone.words == "a number as `default`, true as `default` and null as `default`"
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ("{{ '?' if name not in f.parameters.required }}", "an optional parameter gets '?'"),
+        ("{{ '*' if name in f.parameters.required }}", "a required parameter gets '*'"),
+        ("{{ f.parameters.required | tojson if loop.first }}", "the prompt lists the names of required parameters"),
+    ],
+)
+def test_how_required_parameters_are_shown_is_read_from_the_prompt(mark: str, words: str) -> None:
+    report = after("{% for name in f.parameters.properties %}{{ name }}" + mark + ", {% endfor %}")
+    assert report.sections.definitions["required"].evidence == f"it is shown: {words}"
+
+
+def test_a_constant_is_not_reported_as_a_list_of_values() -> None:
+    report = after("{% for p in f.parameters.properties.values() %}{{ p.enum | join(', ') if p.enum }}{% endfor %}")
+    (finding,) = (one for one in report.findings if one.code == "TF040")
+    assert "the value of `const`, the properties of objects, " in finding.message
 
 
 def test_a_part_that_only_list_items_have_is_reported_as_such() -> None:  # Gemma 4 prints every key of list items

@@ -88,7 +88,7 @@ BREAKS = {
     ),
     "a marker misspelt in the calls": Break(
         broken("{{- '<tool_call>\\n{\"name\": \"' +", "{{- '<tool_cal>\\n{\"name\": \"' +"),
-        "error", "no-known-format", "It is what json writes, but with '<tool_cal>' in place of '<tool_call>'",
+        "error", "no-known-format", "It is what json writes, but with '<tool_cal>' instead of '<tool_call>'",
         "Correct the template there", "<tool_cal>",
     ),
     "a marker misspelt in the instructions": Break(
@@ -98,7 +98,7 @@ BREAKS = {
     ),
     "the end of a turn with a call lost": Break(
         broken(ENDING, ENDING.replace("\\n' }}", "\\n' if not message.tool_calls }}", 1)),
-        "warning", "TF046", "A turn with a call has no <|im_end|> at its end", "Add <|im_end|> after the calls",
+        "warning", "TF046", "A turn with a call lacks the end marker <|im_end|>", "Add <|im_end|> after the calls",
         "{{- '}\\n</tool_call>' }}",
     ),
     "the generation prompt lost": Break(
@@ -263,7 +263,7 @@ def test_reasoning_that_is_opened_and_never_closed_is_reported() -> None:
     found = [one for one in inspect_template(left).findings if label(one) == "TF046"]
     assert [one.message for one in found] == [
         "A response without reasoning follows <think>, which is never closed: "
-        "<|im_end|>\\n<|im_start|>assistant\\n<think>Aq3reply."
+        "'<|im_end|>\\n<|im_start|>assistant\\n<think>Aq3reply'."
     ]
 
 
@@ -275,5 +275,5 @@ def test_an_end_marker_that_the_parser_overlooks_is_reported() -> None:
     cut = source[: source.rindex(closer)] + "</function>" + source[source.rindex(closer) + len(closer) :]
     found = [one for one in inspect_template(cut).findings if label(one) == "TF026"]
     assert len(found) == 1
-    assert "only leniently" in found[0].message
-    assert "without '\\n</tool_call>'" in found[0].message
+    assert "only with a tolerance" in found[0].message
+    assert "omits '\\n</tool_call>' after" in found[0].message

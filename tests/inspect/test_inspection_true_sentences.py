@@ -241,7 +241,7 @@ def test_what_a_variable_changes_next_to_the_reasoning_block() -> None:
     empty = "{{ '\n<think></think>' if enable_thinking is defined and not enable_thinking else '' }}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + off + "{% endfor %}"
     template += "{% if add_generation_prompt %}<|assistant|>" + empty + "{% endif %}"
-    expected = 'if false, adds "/nothink", and ends the prompt with an empty reasoning block: <think></think>'
+    expected = 'if false, adds "/nothink", and ends the prompt with an empty reasoning block ("<think></think>")'
     assert variable(template, "enable_thinking") == expected
 
 
@@ -257,7 +257,7 @@ MARKED = """\
 def test_what_is_added_begins_at_a_marker_and_every_empty_block_is_known() -> None:
     # G4-Plainsong: 'adds "system\n<|think|>\n<turn|>\n<|turn>"', without mentioning the block.
     effect = variable(MARKED, "enable_thinking")
-    block = "does not end the prompt with an empty reasoning block (<|channel>thought\\n<channel|>)"
+    block = 'does not end the prompt with an empty reasoning block ("<|channel>thought\\n<channel|>")'
     assert effect == 'if true, adds "<|turn>system\\n<|think|>\\n<turn|>", and ' + block
 
 
@@ -284,7 +284,7 @@ def test_default_instructions_end_before_the_header_of_the_question() -> None:
 {% if m.role == 'user' %}### Input:
 {% elif m.role == 'assistant' %}### Response:
 {% endif %}{{ m.content }}{% endfor %}"""
-    message = "The template adds: 'You are a very helpful assistant.'."
+    message = "The template adds 'You are a very helpful assistant.'."
     assert finding(template, "TF057").message == message
 
 
@@ -296,7 +296,7 @@ def test_default_instructions_that_come_with_tools() -> None:
 {{- 'These are your tools:' }}{{ tools | tojson }}{% elif messages[0].role == 'system' %}
 {{- '<|system|>' + messages[0].content }}{% endif %}"""
     template = begin + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    message = "If tools are given, the template adds: 'First of all think about it step by step.'."
+    message = "If tools are given, the template adds 'First of all think about it step by step.'."
     assert finding(template, "TF057").message == message
 
 
@@ -421,7 +421,7 @@ def test_if_nothing_ends_a_response_what_follows_it_is_reported() -> None:
     template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
     unknown = "no: unknown: no eos_token is defined, and the template writes no other marker after a response"
     assert evidence(template, "stop") == f"{unknown}; if the conversation continues, <|user|> follows"
-    sentence = "how a response ends is unknown; the next turn starts with <|user|>"
+    sentence = "if the model does not stop there, add <|user|>, which starts the next turn"
     assert sentence in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())
     assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
 
@@ -467,7 +467,7 @@ def test_calls_that_a_variable_leaves_out_are_not_the_tools() -> None:
     # openbmb/MiniCPM5-1B: has_tool_sep
     template = TOOLS + CALLS.replace("in m.tool_calls or []", "in (m.tool_calls or [] if not silent else [])")
     (silent,) = report(template).sections.variables
-    assert silent.effect.startswith("if true, leaves out the calls: <tool_call>")
+    assert silent.effect.startswith('if true, leaves out earlier calls ("<tool_call>')
 
 
 def test_the_line_of_a_result_given_as_parts_is_that_which_writes_it() -> None:
@@ -568,7 +568,7 @@ def test_a_field_of_reasoning_is_one_of_a_message() -> None:  # Qwen3.6-fixed-to
     assert report(own + PLAIN).sections.details["reasoning_field"].answer == "no"
     read = own + PLAIN.replace("{{ m.content }}", "\n{{ m.thinking }}{{ m.content }}")
     detail = report(read).sections.details["reasoning_field"]
-    assert (detail.evidence, detail.line) == ("read as thinking", 5)
+    assert (detail.evidence, detail.line) == ("the template looks at thinking", 5)
 
 
 def test_a_parser_that_may_wait_for_a_marker_is_not_promised() -> None:  # FrogMini 14B, FrogBoss 32B
@@ -590,9 +590,9 @@ def test_a_system_message_that_only_tools_leave_open() -> None:  # FrogMini 14B,
     opened = "{% if m.role == 'system' and tools %}\n{{ m.content }}{{ tools | tojson }}\nUse them.\n{% else %}"
     template = PLAIN.replace("{{ m.content }}<|end|>\n", opened + "{{ m.content }}<|end|>\n{% endif %}")
     found = finding(template, "TF046")
-    message = "With tools the system message has no <|end|> at its end, as it has without: "
+    message = "If tools are sent, the system message lacks its end marker <|end|>, which it has without tools: '"
     assert found.message.startswith(message)
-    assert found.message.endswith("Use them. is followed by <|user|> at once.")
+    assert found.message.endswith("Use them.' is followed directly by '<|user|>'.")
     assert found.line == 4
     assert "TF046" not in codes(template.replace("Use them.\n", "Use them.<|end|>\n"))
 
@@ -608,7 +608,9 @@ def test_whitespace_that_makes_the_difference_is_shown() -> None:  # Ring mini l
     turn = "{% if m.role == 'assistant' %}<|assistant|>\n\n<think>{{ m.reasoning_content }}</think>{{ m.content }}"
     template = "{% for m in messages %}" + turn + "<|end|>{% else %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endif %}"
     template += "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
-    message = "The generation prompt ends with '<think>\\n'; after the response, the template renders '\\n<think>"
+    message = (
+        "The generation prompt ends with '<think>\\n'. In the next turn's prompt, the template renders '\\n<think>"
+    )
     assert finding(template, "generation-prompt-not-a-prefix").message.startswith(message)
 
 
@@ -735,7 +737,10 @@ def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() ->
     written = call + "{{ ',' if not loop.last }}{% endfor %}{{ '}' }}<tool_call|>"
     json_call = CALLS[CALLS.index("<tool_call>") : CALLS.index("{% endfor %}")]
     reported = finding(TOOLS + CALLS.replace(json_call, written), "python-repr-in-calls")
-    assert reported.fix == "Write true, false and null in lower case, and objects as gemma4 does, not with tojson."
+    assert reported.fix == (
+        "In the template, write true, false and null in lower case, and objects in the syntax of the gemma4 format, "
+        "not with `tojson`."
+    )
     tagged = (
         "<tool_call>{{ c.function.name }}\n{% for k, v in c.function.arguments.items() %}<arg_key>{{ k }}</arg_key>\n"
     )

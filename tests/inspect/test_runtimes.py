@@ -554,7 +554,7 @@ def test_messages_that_the_template_does_not_take_as_they_are_sent_are_rendered(
     report = inspect_template(template)
     assert (
         remarks(report)["transformers"]
-        == f"parses the output; before that, render with {prompt} and decode with skip_special_tokens=False"
+        == f"render with {prompt} and decode with skip_special_tokens=False; parse the output with this parser"
     )
 
 
@@ -573,7 +573,7 @@ NEEDY = (
 def test_what_a_template_needs_besides_a_question_is_requested_and_no_failing_advice_is_given() -> None:
     report = inspect_template(NEEDY)
     reason = "the template rejects a plain question unless functions and datetime are given"
-    assert advised(report) == {"any runtime": f"{reason}, so no tool can be called"}
+    assert advised(report) == {"any runtime": f"{reason}, so no tool can be called without them"}
     assert set(report.runtimes.values()) == {f"none: {reason}"}
     fixes = {label(one): one.fix for one in (*report.findings, *report.notes)}
     assert fixes["TF003"] == "Pass functions and datetime with every request, or use another template."
@@ -582,6 +582,29 @@ def test_what_a_template_needs_besides_a_question_is_requested_and_no_failing_ad
     assert fixes["tools-dropped"] == "Describe the tools in a message once the template takes one (TF003)."
     unknown = "unknown: no response with text is rendered, and no eos_token is defined"
     assert report.sections.details["stop"].words == unknown
+
+
+def test_a_list_that_a_question_needs_is_named_with_the_value_that_is_enough() -> None:
+    """Cohere's template for documents, which works with an empty list."""
+    report = inspect_template("{% for d in documents %}{{ d.text }}{% endfor %}" + PLAIN)
+    (finding,) = [one for one in report.findings if label(one) == "TF003"]
+    assert "unless documents is given: the template iterates over" in finding.message
+    assert finding.fix == "Pass documents (an empty list is enough) with every request, or use another template."
+    assert report.verdict.sentence == (
+        "Requests are rejected unless they contain what TF003 names; `toolfmt render` does not add it."
+    )
+    reason = "the template rejects a plain question unless documents is given"
+    assert advised(report) == {"any runtime": f"{reason}, so no tool can be called without it"}
+    (documents,) = report.sections.variables
+    assert documents.effect.startswith("without it, the template fails: the template iterates over")
+
+
+def test_tools_are_described_where_the_template_has_a_place_for_them() -> None:
+    without_system = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + PLAIN
+    assert remarks(inspect_template(without_system))["any runtime"].startswith(
+        "the template renders no tools; this command describes them at the beginning of the first user message (the "
+        "template supports no system message) and asks for"
+    )
 
 
 def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None:
@@ -607,8 +630,7 @@ def test_of_the_file_of_a_template_the_lines_can_be_typed(tmp_path: Path, ending
     shown = inspect_files(load_files(file))
     assert advised(shown)["llama.cpp"] == f"--jinja --chat-template-file '{file}'"
     command = f"toolfmt render '{file}' --request FILE"
-    before = f"before that, render with {command} and decode"
-    assert remarks(shown)["transformers"].startswith(f"parses the output; {before}")
+    assert remarks(shown)["transformers"].startswith(f"render with {command} and decode")
     made = CliRunner().invoke(main, [*shlex.split(command)[1:-1], str(request)])
     assert (made.exit_code, "<|user|>\nHello there<|end|>" in made.stdout) == (0, True)
     file.write_text(PLAIN, "utf-8")
@@ -670,7 +692,7 @@ def test_a_contradicted_declaration_is_not_advised(tmp_path: Path) -> None:
 
 def test_a_parser_of_a_runtime_has_a_name_aliases_and_when_they_apply() -> None:
     known = RuntimeParser("a", {"b": (), "c": ("x", "y")}, "reads no lists")
-    assert (known.names, str(known)) == (("a", "b", "c"), "a (or b, c for x, y; reads no lists)")
+    assert (known.names, str(known)) == (("a", "b", "c"), "a or b (for x and y: c; reads no lists)")
     assert str(RuntimeParser("a", only_in="a fork")) == "a (a fork)"
     assert str(RuntimeParser("a")) == "a"
     glm4 = get("glm4")

@@ -159,13 +159,13 @@ def test_sentences_that_the_template_adds_are_a_note_with_their_line() -> None:
     finding = found(inspect_template(default + PLAIN), "TF057")
     assert finding is not None
     assert (finding.severity, finding.line) == ("note", 3)
-    assert finding.message == "The template adds: 'You are a very helpful assistant.'."
+    assert finding.message == "The template adds 'You are a very helpful assistant.'."
 
 
 def test_sentences_that_stay_with_a_system_message_are_reported_as_such() -> None:
     finding = found(inspect_template("You are a very helpful assistant.\n" + PLAIN), "TF057")
     assert finding is not None
-    assert "even with a system message" in finding.message
+    assert "Even if you send a system message" in finding.message
 
 
 def test_what_stays_with_a_system_message_is_distinguished_from_what_goes() -> None:
@@ -177,8 +177,8 @@ def test_what_stays_with_a_system_message_is_distinguished_from_what_goes() -> N
     finding = found(inspect_template(first + default + rest), "TF057")
     assert finding is not None
     assert finding.message == (
-        "The template adds: 'You were trained by a small company.\\nYou are a very helpful assistant.'; "
-        "even with a system message it writes 'You were trained by a small company.'."
+        "The template adds 'You were trained by a small company.\\nYou are a very helpful assistant.'; "
+        "even if you send a system message, it writes 'You were trained by a small company.'."
     )
     assert finding.fix == "Check whether you want these sentences. A system message does not replace them."
 
@@ -189,7 +189,7 @@ def test_added_sentences_exclude_the_question_header_and_no_rejected_system_mess
     template = "You are a very helpful assistant.\n\n{% for m in messages %}" + raising + turn + "{% endfor %}"
     finding = found(inspect_template(template), "TF057")
     assert finding is not None
-    assert finding.message == "The template adds: 'You are a very helpful assistant.'."
+    assert finding.message == "The template adds 'You are a very helpful assistant.'."
     assert finding.fix == "Check whether you want these sentences. No system message replaces them."
 
 

@@ -12,6 +12,7 @@ from inspection_templates import label
 from model_cases import MODELS
 
 import toolfmt
+from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Report
 from toolfmt.messages.events import Content
 
@@ -45,6 +46,18 @@ def test_what_an_answer_and_what_a_call_ends_at(name: str) -> None:
     assert tuple(stop for stop in report.profile.stop if stop not in of_calls) == of_answers
     reported = report.to_dict()
     assert (reported["stop"], reported["stop_of_calls"]) == ([*report.profile.stop], [*of_calls])
+
+
+def test_a_marker_that_ends_calls_and_responses_is_not_only_of_calls() -> None:
+    """The first marker after a response is the end of its content, as in Kimi K3."""
+    report = inspect_template(
+        "{% for m in messages %}<|open|>{{ m.role }}<|sep|>{{ m.content or '' }}<|close|>{{ m.role }}"
+        "{% for c in m.tool_calls or [] %}<tool_call>\n{{ {'name': c.function.name, 'arguments': "
+        "c.function.arguments} | tojson }}\n</tool_call>{% endfor %}<|end_of_msg|>{% endfor %}"
+        "{% if tools %}{{ tools | tojson }}{% endif %}{% if add_generation_prompt %}<|open|>assistant<|sep|>{% endif %}"
+    )
+    assert (report.profile.stop, report.profile.stop_of_calls) == (("<|end_of_msg|>",), ())
+    assert report.sections.details["stop"].answer == "yes"
 
 
 def glm(path: Path, eos: list[int], **files: Any) -> toolfmt.Model:

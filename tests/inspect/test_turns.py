@@ -218,7 +218,8 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(CALLS, "{% if m.tool_calls is defined %}<calls>" + CALLS + "</calls>{% endif %}")),
     ("calls_empty", "no", "dropped", "response with an empty list as `tool_calls` is dropped",
      changed(CONTENT, "{{ (m.content or '') if m.tool_calls is not defined or m.tool_calls != [] }}")),
-    ("calls_empty", "error", "threw", "or an empty list as `tool_calls` is rejected; with null: the template iterates",
+    ("calls_empty", "error", "threw", "or an empty list as `tool_calls` is rejected. The error with null: the template "
+     "iterates",
      changed("{% for c in m.tool_calls or []", "{{ raise_exception('empty') if m.tool_calls == [] }}"
              "{% for c in m.tool_calls if 'tool_calls' in m")),
     # Hunyuan A13B: {% if 'tool_calls' in message %}{% for tool_call in message['tool_calls'] %}
@@ -269,16 +270,17 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("values_as_json", "error", "threw", "no, thank you",
      changed(CALL, CALL + "{% if c.function.name.startswith('set') %}" + RAISE + "{% endif %}")),
     ("reasoning_field", "no", "", "no field", BASE),
-    ("reasoning_field", "yes", "", "read as reasoning_content", THINKS),
-    ("reasoning_field", "yes", "", "read as reasoning_content, thought", THOUGHT.replace(CONTENT, REASONED + CONTENT)),
+    ("reasoning_field", "yes", "", "the template looks at reasoning_content", THINKS),
+    ("reasoning_field", "yes", "", "the template looks at reasoning_content, thought",
+     THOUGHT.replace(CONTENT, REASONED + CONTENT)),
     ("reasoning_earlier", "yes", "", "is kept: ", THINKS),
     ("reasoning_earlier", "yes", "", "is kept: ", THOUGHT),
     ("reasoning_earlier", "yes", "", "next to a call before the last user message is kept: ", PLANS),
     ("reasoning_earlier", "no", "dropped", "next to a call before the last user message is not in the prompt",
      changed("if m.tool_plan", "if m.tool_plan and messages[-1].role != 'user'", PLANS)),
-    ("reasoning_earlier", "no", "lost-later", "next to a call is not in the prompt once a response without a call",
+    ("reasoning_earlier", "no", "lost-later", "next to a call is dropped as soon as a response without a call",
      changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS)),  # llm-jp-4-8b
-    ("reasoning_earlier", "no", "lost-later", "next to a call, already once a response without a call",
+    ("reasoning_earlier", "no", "lost-later", "next to a call, it is dropped as soon as a response without a call",
      changed("{% if m.reasoning_content %}",
              "{% if m.reasoning_content and (not (" + ANSWERED + ") if m.tool_calls else loop.last) %}", THINKS)),
     ("reasoning_in_loop", "yes", "", "is kept: ", THOUGHT),
@@ -420,16 +422,16 @@ AFTER_RESULT = changed(
         ("text next to a call appears after the result", "misplaced",
          "Text next to a call appears after the result: ", AFTER_RESULT),
         # llm-jp-4.1-8b-thinking
-        ("text next to a call is dropped once the result follows", "lost-later",
-         "Text next to a call is dropped once the result follows.",
+        ("text next to a call is dropped as soon as the result follows", "lost-later",
+         "Text next to a call is dropped as soon as the result follows.",
          changed(CONTENT, "{{ m.content or '' if not m.tool_calls or loop.last }}")),
         # gpt-oss
-        ("text next to a call is dropped once the user has spoken again", "lost-later",
-         "Text next to a call is dropped once the user has spoken again.",
+        ("text next to a call is dropped as soon as the next user message follows", "lost-later",
+         "Text next to a call is dropped as soon as the next user message follows.",
          changed(CONTENT, "{{ m.content or '' if not m.tool_calls or messages[-1].role != 'user' }}")),
         # llm-jp-4-8b, and gpt-oss itself: {% if future_message.role == 'assistant' and "tool_calls" not in it %}
-        ("text next to a call is dropped once a response without a call follows", "lost-later",
-         "Text next to a call is dropped once a response without a call follows.",
+        ("text next to a call is dropped as soon as a response without a call follows", "lost-later",
+         "Text next to a call is dropped as soon as a response without a call follows.",
          changed(CONTENT, "{{ m.content or '' if not (m.tool_calls and " + ANSWERED + ") }}")),
         ("text next to a call is dropped", "dropped", "Text next to a call is dropped; the prompt has only: ", LATE),
     ],
@@ -781,8 +783,8 @@ def test_text_that_is_lost_later_and_rejected_with_reasoning_is_reported_as_both
     lost = "{% if m.tool_calls and not loop.last %}{% else %}" + CONTENT + "{% endif %}"
     answer = inspect_template(raising.replace(CONTENT, lost)).sections.details["text_with_call"]
     assert (
-        answer.words == "text next to a call is dropped once the result follows; if the turn also has reasoning, "
-        "it is rejected (line 1)"
+        answer.words == "text next to a call is dropped as soon as the result follows; a turn with text, reasoning "
+        "and a call is rejected (line 1)"
     )
     assert answer.outcome == "lost-later"
 

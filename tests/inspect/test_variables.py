@@ -146,7 +146,7 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
     (variable,) = inspect_template(source).sections.variables
     assert (variable.name, variable.effect) == (
         "enable_thinking",
-        r"if false, ends the prompt with an empty reasoning block: <think>\n\n</think>",
+        r'if false, ends the prompt with an empty reasoning block ("<think>\n\n</think>")',
     )
 
 
@@ -154,13 +154,13 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
     ("source", "effect"),
     [
         (TURNS + "{% if x is defined and x is false %}<think>\n\n</think>\n\n{% endif %}",
-         r"if false, ends the prompt with an empty reasoning block: <think>\n\n</think>"),
+         r'if false, ends the prompt with an empty reasoning block ("<think>\n\n</think>")'),
         (TURNS + "{% if x %}<think>\n{% endif %}",
-         "if true, opens a reasoning block at the end of the prompt: <think>"),
+         'if true, opens a reasoning block at the end of the prompt ("<think>")'),
         (TURNS + "{% if not x %}<think>\n{% endif %}",
-         "if true, opens no reasoning block at the end of the prompt (<think>)"),
+         'if true, opens no reasoning block at the end of the prompt ("<think>")'),
         ("Effort {{ x | default('medium') }}." + TURNS,
-         'if a string such as Vq9given, inserts it unchanged, as in "Effort Vq9given.<|user|>Uq1question"'),
+         'if a string (tested with "Vq9given"), inserts it unchanged, as in "Effort Vq9given.<|user|>Uq1question"'),
         ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, 'if "high", adds "Think hard."'),
         ("{% if x in ['a', 'b'] %}More.{% endif %}" + TURNS, 'if "a" or "b", adds "More."'),
         (THOUGHT.replace("keep", "x"),
@@ -168,11 +168,11 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         ("{% if tools and x %}Hint.{% endif %}" + TURNS, 'if true, adds "Hint." if tools are given'),
         # danish-foundation-models' Apertus: behind a call nothing changes, behind its result it does
         ("{% if x and messages[-1].role == 'tool' %}Hint.{% endif %}" + TURNS,
-         'if true, adds "Hint." after a call and its result'),
+         'if true, adds "Hint." if the conversation ends with the result of a call'),
         ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
         ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
-         'if "b", makes the template fail: it raises: no b'),
-        ("{{ '' + x }}" + TURNS, "it is needed: without it the template fails: `x` is undefined "
+         'if "b", makes the template raise "no b"'),
+        ("{{ '' + x }}" + TURNS, "without it, the template fails: `x` is undefined "
          "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
          'if a list of strings, inserts it unchanged, as in "Vq9given<|user|>Uq1question"'),
@@ -180,6 +180,21 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
          'if an object, inserts it unchanged, as in "Vq9given.<|user|>Uq1question"'),
         # What matters only if the model thinks.
         ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, 'if "max", adds "Think." (with thinking true)'),
+        # One of two switches is enough.
+        ("{% if (thinking or enable_thinking) and x == 'max' %}Think.{% endif %}" + TURNS,
+         'if "max", adds "Think." (with enable_thinking true)'),
+        # Kimi K3: the prompts of images are checked against the images.
+        ("{% set n = namespace(i=0) %}{% for m in messages %}{% if m.content is not string %}{% for p in m.content %}"
+         "{% if p.type == 'image' %}{{ x[0] if x }}{% set n.i = 1 %}{% endif %}{% endfor %}{% endif %}{% endfor %}"
+         "{% for one in x or [] %}{% if not n.i %}{{ raise_exception('no image') }}{% endif %}{% endfor %}" + TURNS,
+         'if a list of strings, inserts it unchanged, as in "Vq9given<|user|>[{\'type\': \'image\'}, {\'…" if '
+         'a question contains an image; it makes the template raise "no image" unless a question contains an image'),
+        ("{% if x and not tools %}{{ raise_exception('tools?') }}{% elif x %}Hint.{% endif %}" + TURNS,
+         'if true, adds "Hint." if tools are given; it makes the template raise "tools?" unless tools are given'),
+        # ThinkAgent: words that are no longer apart
+        ("{{ '2025' }}{% if not x %}<|end|><|start|>user<|header|>{% endif %}{{ 'Given the functions, respond' }}"
+         "{{ ' with a call at the end of the list.' if not x else ' or with nothing at all in this branch.' }}" + TURNS,
+         'if true, writes "…2025Given…" instead of "…2025<|end|><|start|>user<|header|>Given…"'),
         ("{% set y = x %}" + TURNS, ""),
     ],
 )  # fmt: skip
@@ -212,7 +227,7 @@ def test_a_template_with_very_many_variables_has_the_first_tried() -> None:
         ("{% for f in functions or [] %}{{ f.name + f.description }}{% endfor %}" + TURNS,
          "functions", "a list of functions without the wrapper"),
         ("{% for message in messages %}{% if 'tools' in message %}{{ '<tools>' + message.tools }}{% endif %}"
-         "{{ message.content }}{% endfor %}", "tools of the system message", "a JSON text"),
+         "{{ message.content }}{% endfor %}", "the key `tools` of the system message", "a JSON text"),
         ("{% for message in messages %}{% if message.role == 'functions' %}Functions: {% endif %}"
          "{{ message.content }}{% endfor %}", "a message of role functions", "a JSON text"),
     ],
@@ -310,5 +325,5 @@ def test_what_changes_at_both_ends_is_reported_at_both() -> None:
     )
     assert variable(source, "enable_thinking").effect == (
         'if true, adds "<|turn>system\\n<|think|><turn|>", '
-        "and does not end the prompt with an empty reasoning block (<|channel>thought<channel|>)"
+        'and does not end the prompt with an empty reasoning block ("<|channel>thought<channel|>")'
     )

@@ -46,7 +46,10 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
             "template",
             True,
             "adapted",
-            ["Without `toolfmt render`: double-encoded arguments (TF014). Only `--strategy prompt` fixes TF040."],
+            [
+                "Without `toolfmt render`: double-encoded arguments (TF014). "
+                "`toolfmt render` fixes TF040 only with `--strategy prompt`."
+            ],
         ),
         (
             [finding("TF011", "note")],

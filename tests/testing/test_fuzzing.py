@@ -397,7 +397,7 @@ def test_the_command_finds_nothing_in_our_own_parser() -> None:
     assert result.exit_code == 0
     first, second = result.output.splitlines()
     assert first == "json: no defect in 30 outputs of json, seed 0"
-    assert second.startswith("outputs were fed whole and in chunks; markers that occurred: ")
+    assert second.startswith("outputs were fed whole and in chunks; of the format's ")
 
 
 def test_the_command_prints_a_defect_as_a_case(elsewhere: None) -> None:
@@ -406,7 +406,7 @@ def test_the_command_prints_a_defect_as_a_case(elsewhere: None) -> None:
     assert "never-raises: JSONDecodeError in first_closer.py:read  json, " in result.output
     assert "\n    <tool_call>" in result.output
     assert "first_closer:parser 1.0: " in result.output.splitlines()[-2]
-    assert result.output.splitlines()[-1].startswith("outputs were fed whole; markers that occurred: ")
+    assert result.output.splitlines()[-1].startswith("outputs were fed whole; of the format's ")
 
 
 @pytest.mark.sample(0)

@@ -143,8 +143,8 @@ def inspect(**given: Any) -> int:
 def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[str, ...], trusted: bool) -> int:
     """Compare the behavior of model A and model B, not the text of their templates.
 
-    Three things are listed as settings and do not affect the exit status: which file contains the template, the
-    declared parser, and the settings for runtimes.
+    Some differences are listed as settings and do not affect the exit status: which file contains the template, the
+    declared parser, and the flags for runtimes.
 
     WORDS is a comma-separated list: codes or names of findings, or parts of the comparison (behavior, settings,
     findings, prompts, capabilities, capabilities.system, variables, runtimes ...).

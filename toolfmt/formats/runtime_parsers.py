@@ -12,7 +12,7 @@ DERIVED = "auto"
 
 @dataclass(frozen=True)
 class RuntimeParser:
-    """The parser of a runtime for a format. As a string, it is the name, with `aside` in parentheses.
+    """The parser of a runtime for a format. As a string, it is all names, each with its model types, and the rest.
 
     Attributes:
         name: The usual name.
@@ -35,11 +35,18 @@ class RuntimeParser:
     @property
     def aside(self) -> str:
         """When to use the other names, and what else to know, for display. Empty if there is nothing."""
-        others = [f"{name} for {', '.join(types)}" if types else f"or {name}" for name, types in self.others.items()]
-        return "; ".join(filter(None, (", ".join(others), self.only_in, self.remark)))
+        usual = [f"or {name}" for name, types in self.others.items() if not types]
+        return "; ".join(filter(None, (", ".join(usual), *self._rest)))
+
+    @property
+    def _rest(self) -> tuple[str, ...]:
+        """What to know besides the names without model types."""
+        others = [f"for {' and '.join(types)}: {name}" for name, types in self.others.items() if types]
+        return tuple(filter(None, (*others, self.only_in, self.remark)))
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.aside})" if self.aside else self.name
+        names = " or ".join(name for name in self.names if not self.others.get(name))
+        return f"{names} ({'; '.join(self._rest)})" if self._rest else names
 
 
 class HasRuntimeParsers(Protocol):

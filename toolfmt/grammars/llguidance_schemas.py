@@ -61,7 +61,8 @@ def _held(schema: Any, where: str) -> Any:
 
 
 def _reject(where: str, key: str, why: str) -> NoReturn:
-    raise CannotConstrain(f"llguidance cannot enforce {key!r} (at {where} of its schema): {why}")
+    place = "at the top level of its schema" if where == "$" else f"at {where} of its schema"
+    raise CannotConstrain(f"llguidance cannot enforce {key!r} ({place}): {why}")
 
 
 def _each(key: str, value: Any, where: str) -> dict[str, Any]:

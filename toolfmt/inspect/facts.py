@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -128,14 +128,21 @@ class Facts:
         return bool(self._question_prompts) and not any(isinstance(prompt, str) for prompt in self._question_prompts)
 
     @property
+    def takes_longer_requests(self) -> bool:
+        """Whether it raises on a plain question, but not if tools, a system message or its variables are sent too."""
+        first, *others = self._question_prompts or [""]
+        accepted = any(isinstance(prompt, str) for prompt in others) or bool(self.needed_variables)
+        return isinstance(first, TemplateError) and accepted
+
+    @property
     def takes_prose(self) -> bool:
         """Whether tools can be described in the system prompt: the template accepts a question without tools."""
         return self.renders is None or any(isinstance(prompt, str) for prompt in self._question_prompts[::2])
 
     @property
-    def needed_variables(self) -> tuple[str, ...]:
-        """The custom variables without which it raises on every plain question."""
-        return needed_variables(self.renders) if self.renders is not None and self.rejects_questions else ()
+    def needed_variables(self) -> Mapping[str, str | list[str]]:
+        """The custom variables without which it raises on every plain question, each with a value that is enough."""
+        return needed_variables(self.renders) if self.renders is not None and self.rejects_questions else {}
 
     def generation_prompt_with(self, variables: dict[str, bool]) -> str:
         """Return what the generation prompt writes after the question with these values of the template's variables."""

@@ -77,7 +77,13 @@ def _judged(
     facts = replace(facts, sections=replace(facts.sections, advice=advice(facts, found)))
     report = Report(
         path=str(files.directory),
-        verdict=verdict(found, facts.decided.decision, facts.profile.strategy, renders=facts.renders is not None),
+        verdict=verdict(
+            found,
+            facts.decided.decision,
+            facts.profile.strategy,
+            renders=facts.renders is not None,
+            takes_longer_requests=facts.takes_longer_requests,
+        ),
         model_type=files.model_type,
         template=_template_info(facts),
         capabilities=facts.capabilities,

@@ -15,9 +15,9 @@ from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.tolerances import OF_THE_FORMAT
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.read_back import opened, read
-from toolfmt.inspect.probe.conversations import RESULT, SINGLE, TOOLS, USER, user
+from toolfmt.inspect.probe.conversations import REPLY, RESULT, SINGLE, TOOLS, USER, reply, user
 from toolfmt.inspect.probe.eos_tokens import eos_tokens
-from toolfmt.inspect.probe.renders import Region
+from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.probe.turn_markers import MARK, first_marker, stop_strings
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.messages.events import ToolCallEnd
@@ -48,7 +48,15 @@ def stops(facts: Facts) -> Stops:
     named = {special_tokens.get("eos_token", ""), *ends}
     cuts = _cutting(facts) - named
     every = tuple(stop for stop in _distinct(*after, *_ending_calls(facts), *ends) if stop not in cuts)
-    return Stops(every, tuple(stop for stop in every if stop not in {*in_words, *named}))
+    turn_end = _after_response(facts.renders, facts.shape)
+    of_calls = [stop for stop in every if stop not in {*in_words, *named} and stop not in turn_end]
+    return Stops(every, tuple(of_calls))
+
+
+def _after_response(renders: Renders, shape: TurnShape | None) -> str:
+    """Return what the template writes between a response without calls and the next question."""
+    messages = [*reply(shape or TurnShape()), *user()]
+    return renders.text(messages, TOOLS).rpartition(REPLY)[2].partition(USER)[0]
 
 
 def opens_turns(facts: Facts, mark: str) -> bool:

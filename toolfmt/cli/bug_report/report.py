@@ -26,9 +26,9 @@ from toolfmt.templates.files.model_files import JINJA, TOKENIZER, ModelFiles
 HEAD = """Made by `toolfmt report-bug`, which sends nothing. Read it before you paste it.
 
 It contains versions. For a model, it contains the verdict, codes, line numbers and the sha256 of its templates. For an
-output and its tools, it contains only their structure: every letter is replaced by x, every digit by 1, and other
-characters by ö, except in markers and words that toolfmt knows. Names of tools and parameters are replaced as well. It
-contains no paths and no text of the template.
+output and its tools, it contains only their structure. ASCII letters become x or X, digits 1, and characters outside
+ASCII ö; spaces and ASCII punctuation stay. Markers and words that toolfmt knows stay, too. Names of tools and
+parameters are replaced by made-up ones. It contains no paths and no text of the template.
 """
 _TEMPLATES = ("default", "tool_use", "rag")
 _FORMATS = {name for known in KNOWN for name in (known.name, *known.aliases)} | {"derived"}

@@ -24,6 +24,8 @@ _ONE_LINE = 70
 _LONGEST_EXCERPT = 72
 _LONGEST_COMMON = 32
 """Characters of the common beginning of two texts that are shown before the difference."""
+_FIRST_WORDS = 40
+"""Characters of the beginning that are shown before that: a sentence names its subject there."""
 _LONGEST_NAMES = 3
 """Maximum number of named conversations that differ in the same way."""
 
@@ -58,7 +60,7 @@ def _group(differences: Differences) -> list[Table | Group]:
 
 def _summary(comparison: Comparison) -> str:
     """Return the last line: whether the behavior is the same, and how much differs."""
-    settings = f"the settings differ: {_counted(comparison.settings)}" if comparison.settings else ""
+    settings = _counted(comparison.settings, "setting") if comparison.settings else ""
     left_out = f" {comparison.left_out} excluded by --select or --ignore." if comparison.left_out else ""
     if not comparison.differs:
         sentence = (
@@ -83,8 +85,9 @@ def _same_sentence(same_text: bool | None, settings: str) -> str:
     return f"{'; '.join(filter(None, [behave, settings]))}."
 
 
-def _counted(differences: Differences) -> str:
-    answers = f"{len(differences.changes)} {'result differs' if len(differences.changes) == 1 else 'results differ'}"
+def _counted(differences: Differences, noun: str = "result") -> str:
+    number = len(differences.changes)
+    answers = f"{number} {noun} differs" if number == 1 else f"{number} {noun}s differ"
     went = len(differences.removed)
     return f"{answers}, {went} {'finding' if went == 1 else 'findings'} removed, {len(differences.added)} added"
 
@@ -119,17 +122,22 @@ def _sides(a: Any, b: Any) -> tuple[str, str]:
     sides = _in_words(a, b, _LONGEST_VALUE)
     if sides[0] != sides[1]:
         return sides
-    return _parted(*_in_words(a, b, LONGEST), _LONGEST_VALUE)
+    return _parted(*_in_words(a, b, LONGEST), _LONGEST_VALUE, first_words=_FIRST_WORDS)
 
 
-def _parted(a: str, b: str, longest: int) -> tuple[str, str]:
-    """Return the two texts cut. Both begin at the same offset if the difference would be cut off."""
+def _parted(a: str, b: str, longest: int, *, first_words: int = 0) -> tuple[str, str]:
+    """Return the two texts cut. Both begin at the same offset if the difference would be cut off.
+
+    `first_words` is the length of the beginning that is shown before that.
+    """
     sides = shortened(a, longest), shortened(b, longest)
     if sides[0] != sides[1]:
         return sides
     a, b = visible(a), visible(b)
     at = common_prefix(a, b)
-    return shortened(_end(a[:at]) + a[at:], longest), shortened(_end(b[:at]) + b[at:], longest)
+    first = f"{a[:first_words].rpartition(' ')[0]} " if at > first_words + _LONGEST_COMMON and first_words else ""
+    one, other = (shortened(f"{first}{_end(text[:at])}{text[at:]}", longest) for text in (a, b))
+    return one, other
 
 
 def _end(text: str) -> str:
@@ -196,7 +204,8 @@ def _prompts(comparison: Comparison) -> Group:
 
 def _named(names: list[str]) -> str:
     more = len(names) - _LONGEST_NAMES
-    return "; ".join(names[:_LONGEST_NAMES]) + (f"; and {more} more" if more > 0 else "")
+    kind = "test conversation" if len(names) == 1 else "test conversations"
+    return f"{kind}: {'; '.join(names[:_LONGEST_NAMES])}" + (f"; and {more} more" if more > 0 else "")
 
 
 def _context(change: PromptChange) -> Iterator[tuple[str, str, str]]:

@@ -59,4 +59,4 @@ def _lines(text: str) -> str:
 def _runtime_parsers(format: ToolCallFormat) -> str:
     shown = {runtime: visible(str(parser)) for runtime, parser in format.runtime_parsers.items()}
     named = (f"{visible(runtime)}{GLUE}{'(automatic)' if name == DERIVED else name}" for runtime, name in shown.items())
-    return DOT.join(text.replace(" for ", f"{GLUE}for{GLUE}").replace("(or ", f"(or{GLUE}") for text in named)
+    return DOT.join(text.replace("for ", f"for{GLUE}") for text in named)

@@ -50,7 +50,7 @@ def _lines(lines: list[str]) -> Text:
     return Text("\n".join(visible(line) for line in lines))
 
 
-_WAYS = {"cut": "split between chunks"}
+_WAYS = {"in calls": "occurred in calls", "cut": "split between chunks"}
 
 
 def _summary(found: Mapping[str, Any], timed: bool) -> Text:
@@ -64,8 +64,10 @@ def _summary(found: Mapping[str, Any], timed: bool) -> Text:
     first = f"{name}: {some} in {outputs:,} outputs of {of}, seed {found['seed']}{rate}{broken_off}"
     colour = "red" if defects else "yellow" if broken_off else "green"
     how = "outputs were fed whole and in chunks" if found["streams"] else "outputs were fed whole"
-    tried = [f"{count} of {every} {_WAYS.get(way, way)}" for way, (count, every) in found["markers"].items()]
-    return Text.assemble((first, colour), f"\n{how}; markers that occurred: {', '.join(tried)}")
+    every = max((every for _, every in found["markers"].values()), default=0)
+    tried = [f"{count} {_WAYS.get(way, way)}" for way, (count, _) in found["markers"].items()]
+    whose = "the format's" if len(formats) == 1 else "the formats'"
+    return Text.assemble((first, colour), f"\n{how}; of {whose} {every:,} markers, {', '.join(tried)}")
 
 
 class Searching(Bar):

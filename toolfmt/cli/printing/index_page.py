@@ -28,7 +28,7 @@ _MEANINGS = {
         "Prompt only",
         "The template does not render tools. Tool calling works if the prompt describes them.",
     ),
-    "adapted": ("Adapted", "Tool calling works if messages are normalized first; `toolfmt render` does this."),
+    "adapted": ("Adapted", "Tool calling works if requests are adapted first; `toolfmt render` does this."),
     "native": ("Native", "Tool calling works with the template as it is."),
 }
 """The groups in order: a heading, and its meaning."""

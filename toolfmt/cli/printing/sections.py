@@ -73,12 +73,32 @@ def _prefix(report: Report) -> list[str]:
 
 
 def _conditions(conditions: Sequence[PrefixCondition]) -> str:
-    """Return the conditions under which less is supported."""
-    return listed(dict.fromkeys(_condition(condition) for condition in conditions), "or")
+    """Return the conditions under which less is supported. One that only adds variables is an addition to another."""
+    additions: dict[PrefixCondition, list[str]] = {}
+    for condition in sorted(conditions, key=lambda one: len(one.variables)):
+        wider = next((one for one in additions if _is_narrower(condition, one)), None)
+        if wider is None:
+            additions[condition] = []
+            continue
+        if _share(condition) == _share(wider):
+            continue
+        more = [name_value for name_value in condition.variables if name_value not in wider.variables]
+        values = listed(f"{name}={str(value).lower()}" for name, value in more)
+        additions[wider].append(f"; {_share(condition)} with {values}")
+    texts = (
+        f"{condition.describe()} ({_share(condition)} reused{''.join(dict.fromkeys(more))})"
+        for condition, more in additions.items()
+    )
+    return listed(dict.fromkeys(texts), "or")
 
 
-def _condition(condition: PrefixCondition) -> str:
-    return f"{condition.describe()} ({int(condition.share * 100)} % reused)"
+def _is_narrower(one: PrefixCondition, other: PrefixCondition) -> bool:
+    same = (one.reasoning, one.tools) == (other.reasoning, other.tools) and other.reasoning is not None
+    return same and set(other.variables) < set(one.variables)
+
+
+def _share(condition: PrefixCondition) -> str:
+    return f"{int(condition.share * 100)} %"
 
 
 def _tokens(tokens: Tokens | None) -> list[str]:
@@ -111,8 +131,16 @@ def _variables(variables: Iterable[Variable]) -> list[str]:
 
 
 def _variable(variable: Variable) -> str:
-    default = "" if variable.default is None else f" (default {variable.default})"
+    default = "" if variable.default is None else f" (default: {_default(variable.default)})"
     return f"{variable.name}{default}: {variable.effect}"
+
+
+def _default(source: str) -> str:
+    """Return the source of a default for people: another variable's name, or a value."""
+    name, *alternatives = source.split(" or ")
+    if name.isidentifier() and name.lower() not in ("true", "false", "none"):
+        return ", or ".join([f"the value of {name}", *alternatives])
+    return source
 
 
 _SCOPE = (
@@ -173,7 +201,7 @@ def _facts(facts: Mapping[str, str]) -> Table:
 
 
 def _variable_in_full(variable: Variable) -> str:
-    default = "" if variable.default is None else f"default {variable.default}; "
+    default = "" if variable.default is None else f"default: {_default(variable.default)}; "
     where = "" if variable.line is None else f" (line {variable.line})"
     return f"{default}{variable.effect or 'no effect in the tests'}{where}"
 
@@ -191,7 +219,7 @@ def _turns(report: Report) -> dict[str, str]:
             else f"all {turn.length:,} characters of the previous prompt stay the same"
         )
     for condition in () if stability is None else stability.conditions:
-        facts[_condition(condition).partition(" (")[0]] = (
+        facts[condition.describe()] = (
             f"{int(condition.share * 100)} % of the prompt is reused (measured on two follow-up requests)"
         )
     return facts

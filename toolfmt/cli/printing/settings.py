@@ -26,8 +26,9 @@ def stops(report: Report) -> list[tuple[list[str], str]]:
     if not others:
         unknown = report.sections.details.get("stop")
         follows = visible(unknown.excerpts[0]) if unknown is not None and unknown.excerpts else ""
-        more = f"; the next turn starts with {follows}" if follows else ""
-        return [(of_calls, f"after a call; how a response ends is unknown{more}")]
+        more = f"; if the model does not stop there, add {follows}, which starts the next turn" if follows else ""
+        nothing = "the template writes no end marker after a response, so rely on the model's eos_token"
+        return [(of_calls, f"after a call; {nothing}{more}")]
     return [(others, "after a response"), (of_calls, "after a call")]
 
 

@@ -41,6 +41,7 @@ from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "error"
+SUMMARY = "plain question rejected or lost"
 
 _INSTRUCT = "Send a system message with every request."
 
@@ -61,8 +62,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             return  # TF002 or TF014 reports the filter
         works = not named and isinstance(renders.render(user(), TOOLS), str)
         instructed = USER in renders.text(user(system=True), tools)
-        along = facts.needed_variables
-        lacking = f"{listed(along)} {'is' if len(along) == 1 else 'are'}" if along else ""
+        along = [
+            name if value else f"{name} (an empty list is enough)" for name, value in facts.needed_variables.items()
+        ]
+        lacking = f"{listed(facts.needed_variables)} {'is' if len(along) == 1 else 'are'}" if along else ""
         needed = "tools are" if works else "a system message is" if instructed else lacking
         when = " with tools" if named else f" unless {needed} given" if needed else ""
         missing = listed(along) if along else "tools" if works else ""

@@ -4,17 +4,17 @@ What it checks: a past call with `arguments` as an object, as a JSON string, and
 
 - `double-encoded`: the template applies `tojson` to a JSON string: `"arguments": "{\\"city\\": \\"Paris\\"}"`.
 - `object-rejected`: an object is rejected, dropped, or printed as Python's repr, as in `{'city': 'Paris'}`.
-- `string-rejected`: a JSON string is rejected, dropped, or rendered as another call. Such a template loops over the
-  arguments, which a string does not allow.
+- `string-rejected`: a JSON string is rejected, dropped, or rendered as a call with other arguments. Such a template
+  loops over the arguments, which a string does not allow.
 - `missing-arguments-lost`: `arguments` that are null or an empty string are rejected, dropped or printed as `None`.
   Some clients send them for a call without parameters.
 
-Why it matters: OpenAI clients send `arguments` as a string that contains JSON; many frameworks pass an object. In the
-other form, the template raises an error, drops the arguments, or renders a call that the model would never write.
-Models copy the calls in their history.
+Why it matters: OpenAI clients send `arguments` as a string that contains JSON; many frameworks pass an object. Given
+the form that it does not accept, the template raises an error, drops the arguments, or renders a call that the model
+would never write. Models copy the calls in their history.
 
 Affected runtimes: every runtime that passes arguments in the form that the template does not accept. The chat endpoints
-of vLLM (0.33.0) and SGLang (0.5.23) pass objects, also for strings. If the template rejects strings, these endpoints
+of vLLM (0.33.0) and SGLang (0.5.23) convert a string to an object. If the template rejects strings, these endpoints
 work; only programs that render the template themselves are affected.
 
 Example:

@@ -31,6 +31,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.decision import Declaration
 from toolfmt.inspect.report.report import Severity
 from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.runtimes.advice import setting
 from toolfmt.inspect.runtimes.parser_line import our_parser
 from toolfmt.inspect.runtimes.runtime_support import declares_parser, misread, mlx_lm_reader
 from toolfmt.inspect.runtimes.template_choice import MLX_LM
@@ -77,7 +78,10 @@ def _misread(facts: Facts, declared: Declaration, format: ToolCallFormat) -> Ite
 def _instead(facts: Facts, format: ToolCallFormat) -> str:
     """Return what to declare instead. mlx-lm reads the key and has its own names for parsers."""
     if name := mlx_lm_reader(facts):
-        return f"Declare {name}, mlx-lm's parser for the {format.name} format."
+        return (
+            f"Write {setting(name)} into tokenizer_config.json, which selects mlx-lm's parser for the {format.name} "
+            "format."
+        )
     if parser_name(format, MLX_LM):
         return f"Parse what mlx-lm generates with {our_parser(facts, format)}: it has no parser that reads these calls."
     return "Declare no parser."

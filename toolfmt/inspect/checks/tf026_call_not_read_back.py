@@ -7,7 +7,8 @@ be the same as the original ones.
   object prints nothing. Or every call is parsed, but only leniently: an end marker is missing, or there is a wrapper
   that does not belong to the format.
 - Warning: the template rejects such a call. `toolfmt render` writes it into the content.
-- Note: the tools are described in the system prompt. Past calls are then written there too, in a format that is parsed.
+- Note: the template renders no tools, so that toolfmt describes them in the system prompt. `toolfmt render` then writes
+  past calls into the content of assistant messages, in a format that is parsed.
 
 Why it matters: past calls with such values show the model something that is not a call. The model copies what it sees,
 and stricter parsers reject it.
@@ -67,11 +68,12 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
         rejected = outcome == "rejected"
         if rejected and detail in by_definition:
             continue  # the tool itself is rejected, which TF041 reports
-        what = "are rejected" if rejected else f"are not recovered exactly by the {best.format.name} parser"
+        what = "are rejected" if rejected else f"do not come back exactly from toolfmt's {best.format.name} parser"
+        kinds = listed(trial.kind for trial in trials)
         render_note = "; `toolfmt render` writes them into the content" if rejected else ""
         yield Diagnostic(
-            f"Calls with {listed(trial.kind for trial in trials)} {what}: {'; '.join(filter(None, (detail, beyond)))}.",
-            f"Keep such calls out of the history, or fix how the template renders arguments{render_note}.",
+            f"Calls with {kinds} {what}: {'; '.join(filter(None, (detail, beyond)))}.",
+            f"Keep calls with {kinds} out of the history, or fix how the template renders arguments{render_note}.",
             trials[0].line or facts.capabilities["tool_calls"].line,
             "warning" if rejected else None,
             "render" if rejected else None,
@@ -90,7 +92,7 @@ def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
     differs, offset = found
     tools = TOOLS if best.shape.tools else None
     yield Diagnostic(
-        f"Calls are read as {best.format.name} only leniently: they are what it writes, {differs}.",
+        f"The {best.format.name} parser accepts these calls only with a tolerance: the template {differs}.",
         "Fix the template; stricter parsers reject such calls.",
         facts.renders.line_at(conversation(best.shape, SINGLE), tools, len(region.before) + offset)
         or facts.capabilities["tool_calls"].line,

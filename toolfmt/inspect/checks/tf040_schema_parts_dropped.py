@@ -35,6 +35,7 @@ SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
 
 # What a model needs to write arguments that the tool accepts. Only the report's section lists the rest.
+_CONST = "parameters with `const`"
 _MATTERS = {
     "description": "the tool's description",
     "parameter_names": "the names of parameters",
@@ -54,16 +55,28 @@ def _listed(parts: Sequence[str]) -> str:
     return "; ".join(parts) if any(", " in part for part in parts) else listed(parts)
 
 
+def _without_const(what: str, whose: str) -> Iterator[str]:
+    """Yield what is lost of these schemas; `const`, which is the last of them, has no list of values."""
+    others = whose.removesuffix(_CONST).removesuffix(" and of ")
+    if others:
+        first, separator, last = others.rpartition(", of ")
+        yield f"{what} of {whose if others == whose else f'{first} and of {last}' if separator else others}"
+    if others != whose:
+        yield "the value of `const`"
+
+
 def check(facts: Facts) -> Iterator[Diagnostic]:
     answers = facts.sections.definitions
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
     for part in ("enum", "any_of"):
         if _MATTERS[part] in lost and answers[part].outcome == "in-part":
             whose = answers[part].excerpts[0] if answers[part].excerpts else "parameters"
-            lost[lost.index(_MATTERS[part])] = f"{_MATTERS[part]} of {whose}"
+            at = lost.index(_MATTERS[part])
+            lost[at : at + 1] = _without_const(_MATTERS[part], whose)
     if "additional_properties" in answers and answers["additional_properties"].outcome == "as-parameter":
         lost.append(
-            "the `additionalProperties` of an object without `properties` (the prompt shows a parameter with this name)"
+            "the `additionalProperties` of an object without `properties`, which the prompt shows as a parameter named "
+            "additionalProperties"
         )
     if lost:
         fix, fixed_by = _fix(facts)

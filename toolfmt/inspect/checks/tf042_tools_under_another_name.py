@@ -32,6 +32,11 @@ FIXED_BY: FixedBy = "prompt"
 _FIX = "Pass the tools there, or use `toolfmt render --strategy prompt`."
 
 
+def _place(name: str) -> str:
+    """Return where the tools are read: a variable, or the key or role of a message, which the name describes."""
+    return f"the variable `{name}`" if name.isidentifier() else name
+
+
 def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.shows_tools:
         return
@@ -41,7 +46,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             others = [name for name in needed if name != variable.name]
             along = f", and {listed(others)} as well" if others else ""
             yield Diagnostic(
-                f"The template ignores `tools` and reads {variable.name} instead, as {variable.takes_tools}",
+                f"The template ignores the request's `tools` and reads {_place(variable.name)} instead, as "
+                f"{variable.takes_tools}",
                 f"Pass the tools there{along}." if facts.rejects_questions else _FIX,
                 variable.line,
                 fixed_by="request" if facts.rejects_questions else None,

@@ -43,7 +43,7 @@ from toolfmt.inspect.probe.conversations import (
 from toolfmt.inspect.probe.turn_markers import answer_end, first_marker, known_reasoning
 from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.turn_shape import TurnShape
-from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.report.wording import excerpt, quote
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "template"
@@ -69,7 +69,8 @@ def _reasoning(facts: Facts) -> Iterator[Diagnostic]:
         offset = turn.rfind(opener)
         if found and offset >= 0 and closer not in turn[offset:] and closer not in rest:
             yield Diagnostic(
-                f"A response without reasoning follows {opener}, which is never closed: {quote(turn[-60:])}{REPLY}.",
+                f"A response without reasoning follows {opener}, which is never closed: "
+                f"'{_ending(turn + REPLY, 60 + len(REPLY))}'.",
                 f"Add {closer} after it, or remove {opener}.",
                 facts.renders.line_at(messages, None, len(before) - len(turn) + offset),
             )
@@ -99,8 +100,8 @@ def _call(facts: Facts) -> Iterator[Diagnostic]:
     if not markers or markers[-1] != (_MARKER.findall(called) or [""])[-1] or any(one in header for one in markers):
         return
     yield Diagnostic(
-        f"A turn with a call has no {end} at its end, as a response with text has: {quote(called[-40:])} is followed "
-        f"by {quote(begins)} at once.",
+        f"A turn with a call lacks the end marker {end}, which a response with text has: '{_ending(called)}' is "
+        f"followed directly by '{quote(begins)}'.",
         f"Add {end} after the calls of a turn.",
         renders.line_at(
             conversation(shape, SINGLE, results=True), tools, prompt.rfind(VALUES[0]) + len(called.rstrip()) - 1
@@ -124,11 +125,16 @@ def _system(facts: Facts) -> Iterator[Diagnostic]:
         return
     tools_text = after.removesuffix(header).rstrip()
     yield Diagnostic(
-        f"With tools the system message has no {end} at its end, as it has without: {quote(tools_text[-40:])} is "
-        f"followed by {quote(header)} at once.",
+        f"If tools are sent, the system message lacks its end marker {end}, which it has without tools: "
+        f"'{_ending(tools_text)}' is followed directly by '{quote(header)}'.",
         f"Add {end} after the tools.",
         renders.line_at(messages, TOOLS, len(before) - len(after) + len(tools_text) - 1),
     )
+
+
+def _ending(text: str, length: int = 40) -> str:
+    """Return the end of a part of a prompt for display."""
+    return excerpt(text, len(text) - length, len(text))
 
 
 def _as_written(best: ReadBack) -> str:

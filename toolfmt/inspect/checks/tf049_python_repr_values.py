@@ -105,7 +105,10 @@ def _fix(format: ToolCallFormat | None) -> str:
         except CannotWrite:
             written = ""
         if written and "".join(json.dumps(TRIED[0][1]["options"]).split()) not in written:
-            return f"Write true, false and null in lower case, and objects as {format.name} does, not with tojson."
+            return (
+                "In the template, write true, false and null in lower case, and objects in the syntax of the "
+                f"{format.name} format, not with `tojson`."
+            )
     return "Write values that are not strings with tojson; `toolfmt inspect --fix` tries that in a copy."
 
 

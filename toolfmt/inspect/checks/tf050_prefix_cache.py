@@ -37,7 +37,10 @@ from toolfmt.inspect.report.growing_prompts import Cause, PrefixStep
 # The row `prefix` of a report shows both.
 OUTCOMES = {
     "prefix-not-stable": FindingOutcome(
-        "note", replaces="TF050 prefix-not-stable", on_request=True, summary="prompts not reusable by a prefix cache"
+        "note",
+        replaces="TF050 prefix-not-stable",
+        on_request=True,
+        summary="prompts only partly reusable by a prefix cache",
     ),
     "generation-prompt-not-a-prefix": FindingOutcome(
         "note",
@@ -127,8 +130,8 @@ def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:
     if turn is None:
         return
     yield Diagnostic(
-        f"The generation prompt ends with {_beginning(turn.was)}; after the response, the template renders "
-        f"{_beginning(turn.becomes)} instead.",
+        f"The generation prompt ends with {_beginning(turn.was)}. In the next turn's prompt, the template renders "
+        f"{_beginning(turn.becomes)} in this place.",
         "Expect higher cost: the runtime must recompute each such response on the next turn.",
         turn.line,
         outcome="generation-prompt-not-a-prefix",

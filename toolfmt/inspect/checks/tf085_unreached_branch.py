@@ -19,8 +19,8 @@ Example:
 
 depends on a sum that hardly any message has.
 
-Fix: review the line by hand. It is a note for strings and lengths. It is a warning for conditions that a reader cannot
-try out: a sum over a string, the clock, or the words that inspections use.
+Fix: review the line by hand. The finding is a note for strings and lengths. It is a warning for conditions that a
+reader cannot try out: a sum over a string, the clock, or toolfmt's own test words.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ description, if the template shows that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from toolfmt._util.text_lists import listed
@@ -33,11 +34,16 @@ from toolfmt.inspect.checks.workarounds import shows_descriptions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Branch, FixedBy, Severity
 from toolfmt.inspect.sections.branches.by_outcome import PLACE
+from toolfmt.inspect.sections.branches.by_text import NAME_WITH
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "request"
 
 _MOST_TEXTS, _MOST_PLACES = 6, 4
+_NAMED = {"a tool's name": "a tool", "a parameter's name": "a parameter", "the other tool's name": "another tool"}
+_OF_THAT = {"the system message": "a system message"}
+"""Locations as they appear before the text that they contain."""
+_WORD = re.compile(r"\w")
 _FIXES = {
     "text": "Avoid this text there, or remove the condition from the template.",
     "whole-text": "Use other text there, or remove the condition from the template.",
@@ -47,6 +53,7 @@ _FIXES = {
     "number": "Send another number of them, or remove the condition from the template.",
 }
 _BY_CONDITION = "Avoid text that matches the condition in this line, or remove the condition."
+_WITHOUT = "Use tool names without {}."
 _STATED = "Give it another name; `toolfmt render` states such a parameter in the tool's description."
 
 
@@ -60,7 +67,16 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         first = branches[0]
         severity: Severity = "warning" if first.serious else "note"
         stated = all(branch.parameter_left_out for branch in branches) and shows_descriptions(facts)
-        fix = _STATED if stated else _BY_CONDITION if first.place == PLACE else _FIXES[first.by]
+        named = first.place.removeprefix(NAME_WITH) if first.place.startswith(NAME_WITH) else ""
+        fix = (
+            _WITHOUT.format(named)
+            if named
+            else _STATED
+            if stated
+            else _BY_CONDITION
+            if first.place == PLACE
+            else _FIXES[first.by]
+        )
         lines = _lines_with(facts, first.text) if first.by in ("text", "whole-text") else []
         if len(lines) > 1:
             all_of_them = f"remove every use of it from the template (lines {listed(lines)})"
@@ -86,11 +102,15 @@ def _message(branches: Sequence[Branch]) -> str:
     if first.by == "role":
         what = f"{what} {listed_texts}"
     elif listed_texts:
-        what = f"{what} that contains {listed_texts}" if first.by == "text" else f"{what} that is {listed_texts}"
+        named = set(places) <= set(_NAMED)
+        of_name = "named" if all(map(_WORD.search, texts)) else "whose name contains"
+        verb = of_name if named else "that contains" if first.by == "text" else "that is"
+        places = [(_NAMED if named else _OF_THAT).get(place, place) for place in places]
+        what = f"{listed(_some(places, _MOST_PLACES), 'or')} {verb} {listed_texts}"
     effects = {branch.effect for branch in branches}
-    more = "" if len(effects) == 1 else ", and the like"
+    example = "" if len(effects) == 1 else ", for example"
     changes = "change" if first.by == "number" else "changes"
-    return f"{what[0].upper()}{what[1:]} {changes} the prompt: {first.effect}{more}"
+    return f"{what[0].upper()}{what[1:]} {changes} the prompt{example}: {first.effect}"
 
 
 def _some(names: list[str], most: int) -> list[str]:

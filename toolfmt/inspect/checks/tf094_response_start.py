@@ -73,12 +73,9 @@ def _shown(starts: Sequence[ResponseStart]) -> str:
     turns: dict[str, list[Turn]] = {}
     for start in starts:
         turns.setdefault(start.prefix, []).append(start.turn)
-    each = (
-        f"with {_quoted(prefix)} after {listed([_AFTER[turn] for turn in after], 'or')}"
-        for prefix, after in turns.items()
-    )
-    return f"starts the response {', but '.join(each)}"
-
-
-def _quoted(prefix: str) -> str:
-    return f"'{quote(prefix, 60)}'" if prefix else "nothing"
+    each: list[str] = []
+    for prefix, after in turns.items():
+        when = listed([_AFTER[turn] for turn in after], "or")
+        starts_with = f"starts the response with '{quote(prefix, 60)}'" if prefix else "adds nothing to the response"
+        each.append(f"{starts_with} after {when}" if not each else f"after {when}, it {starts_with}")
+    return "; ".join(each)

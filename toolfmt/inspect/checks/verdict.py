@@ -14,18 +14,27 @@ from toolfmt.inspect.report.report import Finding, FormatDecision, Verdict
 from toolfmt.inspect.report.template_profile import Strategy
 
 _MOST_NAMED = 2
+_QUESTION = "TF003"
 _BY_TOOLFMT = ("render", "prompt")
 _UNKNOWN = "unknown (no known format parses the calls that the template renders)"
 
 
-def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strategy, *, renders: bool) -> Verdict:
+def verdict(
+    findings: Sequence[Finding],
+    format: FormatDecision,
+    strategy: Strategy,
+    *,
+    renders: bool,
+    takes_longer_requests: bool = False,
+) -> Verdict:
     """Return the verdict on a model, from all its findings, its call format and how tools reach its prompts.
 
-    `renders` is whether its template can be rendered at all.
+    `renders` is whether its template can be rendered at all, `takes_longer_requests` whether it rejects a plain
+    question, but not one with tools, a system message or its variables.
     """
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
-        return Verdict("broken", _broken(errors, renders=renders))
+        return Verdict("broken", _broken(errors, renders=renders, takes_longer_requests=takes_longer_requests))
     if strategy == "prompt":
         return Verdict(
             "prompt-only",
@@ -36,10 +45,10 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
     by_prompt = [finding for finding in fixed if finding.fixed_by == "prompt"]
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
     if by_render:
-        prompt = f" Only `--strategy prompt` fixes {_codes(by_prompt)}." if by_prompt else ""
+        prompt = f" `toolfmt render` fixes {_codes(by_prompt)} only with `--strategy prompt`." if by_prompt else ""
         return Verdict(
             "adapted",
-            "Tool calling works if messages are normalized first; `toolfmt render` does this. "
+            "Tool calling works if requests are adapted first; `toolfmt render` does this. "
             f"Format: {_known(format)}. Without `toolfmt render`: {_named(by_render)}.{prompt}",
         )
     if by_prompt:
@@ -51,10 +60,14 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
     return Verdict("native", f"Tool calling works with the template as it is. Format: {_known(format)}.")
 
 
-def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
+def _broken(errors: Sequence[Finding], *, renders: bool, takes_longer_requests: bool) -> str:
     """The errors by name. If no template can be rendered, nothing else matters."""
     if not renders:
         return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
+    if takes_longer_requests and {error.code for error in errors} == {_QUESTION}:
+        return (
+            f"Requests are rejected unless they contain what {_codes(errors)} names; `toolfmt render` does not add it."
+        )
     if all(map(is_about_parsing, errors)):
         return f"Prompts can be rendered, but calls cannot be parsed reliably: {_named(errors)}."
     return f"Tool calling is not reliable: {_named(errors)}. Fix this first; `toolfmt render` cannot work around it."

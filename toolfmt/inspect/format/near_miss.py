@@ -66,14 +66,15 @@ def nearest(region: Region, shape: TurnShape, likely: Sequence[ToolCallFormat]) 
     most, own, format = max(likenesses, key=lambda one: one[0])
     if most < _NEAR or own == rendered:
         return None
-    differs, offset = _first_difference(own, rendered)
+    found = _first_difference(own, rendered)
+    differs, offset = f"but {found.as_exception}", found.offset
     return Nearest(format, differs, len(text) - len(text.lstrip()) + offset, _slightly(own, rendered))
 
 
 def difference(region: Region, shape: TurnShape, format: ToolCallFormat) -> tuple[str, int] | None:
     """Return the first difference of the single call in this region from what the format writes, or None.
 
-    A clause after "what FORMAT writes", and the offset in the region.
+    A clause after "the template", and the offset in the region.
     """
     text = region.text
     rendered = text.strip()
@@ -81,8 +82,8 @@ def difference(region: Region, shape: TurnShape, format: ToolCallFormat) -> tupl
     own = max(written, key=lambda one: common_prefix(rendered, one))
     if own in rendered or len(text) > _LONGEST:
         return None
-    differs, offset = _first_difference(own, rendered)
-    return differs, len(text) - len(text.lstrip()) + offset
+    found = _first_difference(own, rendered)
+    return found.of_template, len(text) - len(text.lstrip()) + found.offset
 
 
 def _unescaped(text: str) -> str:
@@ -126,21 +127,54 @@ def _slightly(own: str, rendered: str) -> bool:
     return True
 
 
-def _first_difference(own: str, rendered: str) -> tuple[str, int]:
-    """Return the first difference, if possible not only in whitespace: a clause and the offset in `rendered`."""
+@dataclass(frozen=True)
+class _Difference:
+    """What only the format writes (`removed`), what only the template writes (`added`), and the text before it."""
+
+    removed: str
+    added: str
+    before: str
+    others: bool
+
+    @property
+    def offset(self) -> int:
+        return len(self.before)
+
+    @property
+    def as_exception(self) -> str:
+        """A clause after "what FORMAT writes, but"."""
+        if self.removed and self.added:
+            return f"with {_quote(self.added)} instead of {_quote(self.removed)}{self._more}"
+        what = f"without {_quote(self.removed)}" if self.removed else f"with {_quote(self.added)}"
+        return f"{what} {self._where}{self._more}"
+
+    @property
+    def of_template(self) -> str:
+        """A clause after "the template"."""
+        if self.removed and self.added:
+            return f"writes {_quote(self.added)} where the format requires {_quote(self.removed)}{self._more}"
+        if self.removed:
+            return f"omits {_quote(self.removed)} {self._where}{self._more}"
+        return f"writes {_quote(self.added)} {self._where}, where the format has nothing{self._more}"
+
+    @property
+    def _where(self) -> str:
+        return f"after {_quote(self.before[-20:])}" if self.before else "at the beginning"
+
+    @property
+    def _more(self) -> str:
+        return " (among other differences)" if self.others else ""
+
+
+def _first_difference(own: str, rendered: str) -> _Difference:
+    """Return the first difference, if possible not only in whitespace."""
     was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
     matcher = difflib.SequenceMatcher(None, was, is_now, autojunk=False)
     differences = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
     visible = (one for one in differences if "".join((*was[one[0] : one[1]], *is_now[one[2] : one[3]])).strip())
     begin, end, first, last = next(visible, differences[0])
-    more = " (among other differences)" if len(differences) > 1 else ""
     removed, added, before = ("".join(pieces) for pieces in (was[begin:end], is_now[first:last], is_now[:first]))
-    if removed and added:
-        differs = f"but with {_quote(added)} in place of {_quote(removed)}"
-    else:
-        what = f"without {_quote(removed)}" if removed else f"with {_quote(added)}"
-        differs = f"but {what} after {_quote(before[-20:])}" if before else f"but {what} at its beginning"
-    return differs + more, len(before)
+    return _Difference(removed, added, before, len(differences) > 1)
 
 
 def _quote(text: str) -> str:

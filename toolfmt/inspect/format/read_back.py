@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.formats import Parser, ToolCallFormat, write
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
@@ -287,11 +288,20 @@ def _difference(expected: list[tuple[str, Any]], reading: Reading) -> str:
 def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str:
     lost = [key for key in arguments if key not in came]
     if lost:
-        return f"{', '.join(lost)} lost"
+        return f"{_named(lost)} missing"
     changed = [key for key, value in arguments.items() if _exact(value) != _exact(came[key])]
     if changed:
-        return ", ".join(f"{key}: {_quote(arguments[key])} comes back as {_quote(came[key])}" for key in changed)
-    return f"{', '.join(sorted(set(came) - set(arguments)))} added"
+        return ", ".join(
+            f"the argument `{key}` comes back as {_quote(came[key])} instead of {_quote(arguments[key])}"
+            for key in changed
+        )
+    return f"{_named(sorted(set(came) - set(arguments)))} added"
+
+
+def _named(keys: Sequence[str]) -> str:
+    """Return the names of arguments with the verb."""
+    names = listed([f"`{key}`" for key in keys])
+    return f"the argument {names} is" if len(keys) == 1 else f"the arguments {names} are"
 
 
 def _exact(value: Any) -> str:

@@ -54,6 +54,7 @@ _SPECIAL = 'send "skip_special_tokens": false'
 _PARALLEL = 'builds before May 2026 allow one call per turn unless you send "parallel_tool_calls": true'
 _REJECTS = "the template rejects a plain question"
 _NOT_SHOWN = "the template renders no tools"
+_IN_QUESTION = "at the beginning of the first user message (the template supports no system message)"
 _EVERY_OUTPUT = "parses the output of transformers, and of every other runtime"
 _GUESSED = "the format is unknown"
 _NOT_CHECKED = "not checked for .gguf files: inspect the model directory instead"
@@ -70,7 +71,8 @@ def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]
     if what := _unusable(facts):
         return (Advice(EVERY_RUNTIME, f"{what}: use the template of the original model", False),)
     if facts.rejects_questions:
-        return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called", False),)
+        without = {0: "", 1: " without it"}.get(len(facts.needed_variables), " without them")
+        return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called{without}", False),)
     if not facts.shows_tools:
         if facts.question_form != "text":
             return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
@@ -162,8 +164,9 @@ def _rendered(facts: Facts, *, prompt: bool = False) -> str:
 def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
     """Return the advice if the template shows no tools: toolfmt's system prompt requests calls in the format."""
     request_note = f" and asks for calls in the {format.name} format" if format is not None and _is_guess(facts) else ""
+    where = "in the system prompt" if facts.yes("system") else _IN_QUESTION
     remark = (
-        f"{_NOT_SHOWN}; this command describes them in the system prompt{request_note}; "
+        f"{_NOT_SHOWN}; this command describes them {where}{request_note}; "
         "send the printed request, which has no `tools`"
     )
     made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
@@ -214,11 +217,12 @@ def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice
 
 
 def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Advice:
-    before = _DECODED
+    first = _DECODED
     if _keeps_history(facts):
         plain = "apply_chat_template(messages, tools=tools)"
-        before = f"render with {plain if as_sent else _rendered(facts, prompt=True)} and {_DECODED}"
-    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"parses the output; before that, {before}")
+        # No punctuation after the command, which is copied from a terminal.
+        first = f"render with {plain if as_sent else _rendered(facts, prompt=True)} and {_DECODED}"
+    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"{first}; parse the output with this parser")
 
 
 def _flagged(runtime: str) -> _Adviser:

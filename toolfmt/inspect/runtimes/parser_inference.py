@@ -89,7 +89,7 @@ _MLX_SWIFT_LM_KEEPS: dict[str, tuple[str, ...] | Literal["any"]] = {
 }  # fmt: skip
 
 
-OWN_DEFAULT = "neither the template nor the model names one, and json is its default"
+OWN_DEFAULT = "neither the template nor the model names a call format, and json is its default"
 """Why mlx-swift-lm selects json if nothing else decides."""
 
 
@@ -173,7 +173,7 @@ def mlx_swift_lm(
         return shown
     if of_model is None:
         return Inferred(
-            None, "no parser is detected from the template; toolfmt cannot see the model's entry in mlx-swift-lm"
+            None, "no parser is detected from the template; the model registry of mlx-swift-lm was not checked"
         )
     return Inferred("json", OWN_DEFAULT)
 

@@ -29,7 +29,7 @@ _OF_TEXT = ("text", "whole-text", "length")
 _OF_OTHERS = (PLACE, *(SLOTS[slot][1] for slot in ("question", "further", "result")))
 _PLAIN = re.compile(r"[\w ,.?!'-]{24,2000}")
 _ROLE_LABELS = {"user": "a question", "tool": "a tool result"}
-_SENTENCE = "without tools, some conversations get a sentence of the template's own: '{}'"
+_SENTENCE = "without tools, some prompts contain a sentence from the template: '{}'"
 
 
 def checked(facts: Facts) -> dict[str, Answer]:
@@ -75,9 +75,9 @@ def _limit(renders: Renders) -> str:
     if unmet:
         parts.append(f"{len(unmet)} of {number} conditions on message text ({_lines_of(unmet)})")
     if others:
-        what = f"{len(others)} {'other ' if unmet else ''}condition{'s' if len(others) > 1 else ''}"
+        what = f"{len(others)} {'other ' if unmet else ''}condition{'s' if len(others) > 1 else ''} of the template"
         parts.append(f"{what} ({_lines_of(others)})")
-    return f"; uncertain: in the tests, always true or always false: {listed(parts)}" if parts else ""
+    return f"; not certain, because {listed(parts)} had only one outcome in the tests" if parts else ""
 
 
 def _lines_of(conditions: Sequence[Condition]) -> str:

@@ -28,7 +28,7 @@ from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, SENTENCE, b
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import escaped, quote
 
-_WITH_SYSTEM = "even with a system message"
+_WITH_SYSTEM = "even if you send a system message"
 _LABEL_LINE = re.compile(r"(?:^|(?<=[>\]\n]))(?:[^\W\d_]{2,40}[ :,]{1,2}){3,20}\w+")
 """A line that begins with at least four words, as in `Cutting Knowledge Date: December 2023`."""
 
@@ -49,23 +49,23 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
         return _in_other_forms(renders)
     if found is None:
         line = _line(renders, user(), TOOLS, offset)
-        what = "if tools are given, the template adds: '{}'"
+        what = "if tools are given, the template adds '{}'"
         return Answer("no", what, line, excerpts=(quote(escaped(with_tools), 200),))
     own_text = _own_text(renders, prompt, found[0])
     line = _line(renders, user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.profile.takes_system else ""
     kept = _own_text(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
-    stays = f" {_WITH_SYSTEM}" if kept and own_text in with_system else ""
-    words, excerpts = f"the template adds{stays}: '{{}}'", [quote(escaped(own_text), 200)]
+    stays = f"{_WITH_SYSTEM}, " if kept and own_text in with_system else ""
+    words, excerpts = f"{stays}the template adds '{{}}'", [quote(escaped(own_text), 200)]
     if kept and not stays:
-        words += f"; {_WITH_SYSTEM} it writes '{{}}'"
+        words += f"; {_WITH_SYSTEM}, it writes '{{}}'"
         excerpts.append(quote(escaped(kept), 200))
     more = [text[0] for text in SENTENCE.finditer(prompt) if text[0] not in with_system] if stays else []
     if more:
         words += "; without a system message, it also writes '{}'"
         excerpts.append(quote(escaped(more[0]), 200))
     if with_tools and with_tools not in prompt:
-        words += "; if tools are given, also '{}'"
+        words += "; if tools are given, it also adds '{}'"
         excerpts.append(quote(escaped(with_tools), 200))
     return Answer("no", words, line, "stays" if kept else "", tuple(excerpts))
 
@@ -95,7 +95,7 @@ def _in_other_forms(renders: Renders) -> Answer:
             line = _line(renders.unchanged_content(), messages, None, found.start())
             return Answer(
                 "no",
-                f"{what}, the template writes: '{{}}'",
+                f"{what}, the template writes '{{}}'",
                 line,
                 "in-some-conversations",
                 (quote(escaped(found[0]), 200),),

@@ -63,27 +63,27 @@ def _conversations() -> Iterator[_Request]:
     plain, thinking = TurnShape(), TurnShape(reasoning=True)
     answered, called = replace(plain, follows="answer"), replace(thinking, follows="result")
     yield "a question", user(), None, False
-    yield "a question to be answered", user(), None, True
+    yield "a question, with the generation prompt", user(), None, True
     yield "a system message", user(system=True), None, False
     yield "a text response", reply(), None, False
     yield "a response with reasoning", reply(thinking), None, False
     yield "an earlier response", [*reply(), *user()], None, True
     yield "an earlier response with reasoning", [*reply(thinking), *user()], None, True
     yield "a tool", user(), TOOLS, False
-    yield "a tool, to be answered", user(), TOOLS, True
+    yield "a tool, with the generation prompt", user(), TOOLS, True
     yield "a tool and a system message", user(system=True), TOOLS, False
     yield "several tools", user(), ALL_TOOLS, False
     yield "a call", conversation(plain, SINGLE), TOOLS, False
     yield "a call with arguments as a string", conversation(replace(plain, arguments="string"), SINGLE), TOOLS, False
     yield "a call with content null", conversation(replace(plain, content="null"), SINGLE), TOOLS, False
-    yield "a call with text beside it", conversation(replace(plain, content="text"), SINGLE), TOOLS, False
+    yield "a call with text next to it", conversation(replace(plain, content="text"), SINGLE), TOOLS, False
     yield "a call with reasoning", conversation(thinking, SINGLE), TOOLS, False
     yield "calls of every type of value", conversation(plain, EVERY_TYPE), ALL_TOOLS, False
     yield "two calls", conversation(plain, PARALLEL), TOOLS, False
     yield "a call and its result", conversation(replace(plain, follows="result"), SINGLE), TOOLS, False
     yield "two calls and their results", conversation(replace(plain, follows="result"), PARALLEL), TOOLS, False
     yield "a call, its result and a response", conversation(answered, SINGLE), TOOLS, False
-    yield "a call with reasoning and its result, to be answered", conversation(called, SINGLE), TOOLS, True
+    yield "a call with reasoning and its result, with the generation prompt", conversation(called, SINGLE), TOOLS, True
     yield "an earlier call, its result and a response", [*conversation(answered, SINGLE), *user()], TOOLS, True
     earlier = [*conversation(replace(called, follows="answer"), SINGLE), *user()]
     yield "an earlier call, its result and a response with reasoning", earlier, TOOLS, True

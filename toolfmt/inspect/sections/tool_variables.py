@@ -68,8 +68,12 @@ def message_places(renders: Renders) -> Iterator[ToolPlace]:
 def _messages(key: str) -> Iterator[tuple[str, list[Message], str]]:
     question = {"role": "user", "content": USER}
     for form, value in FORMS:
-        yield f"{key} of the system message", [{"role": "system", "content": SYSTEM, key: value}, question], form
-        yield f"{key} of the user message", [question | {key: value}], form
+        yield (
+            f"the key `{key}` of the system message",
+            [{"role": "system", "content": SYSTEM, key: value}, question],
+            form,
+        )
+        yield f"the key `{key}` of the user message", [question | {key: value}], form
     for form, value in FORMS[2:]:
         yield f"a message of role {key}", [{"role": key, "content": value}, question], form
 

@@ -10,12 +10,12 @@ import re
 from dataclasses import replace
 
 from toolfmt.inspect.probe.conversations import DESCRIPTION, REASONING, TOOL, VALUES
-from toolfmt.inspect.probe.differences import TextChange, change, first_change
+from toolfmt.inspect.probe.differences import TextChange, change, common_ends, first_change
 from toolfmt.inspect.probe.needed_variables import GIVEN
 from toolfmt.inspect.probe.segments import added
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report.report import Effect, ReasoningEffect
-from toolfmt.inspect.report.wording import excerpt, quote
+from toolfmt.inspect.report.wording import CUT, excerpt, quote
 
 _INFORMATIVE = 20
 _LONGEST_BLOCK = 200
@@ -66,23 +66,34 @@ def _plain(made: TextChange) -> Effect:
         return Effect("adds", 'adds "{}"', (quote(made.added, 80),))
     if not made.added.strip():
         return Effect("leaves-out", 'leaves out "{}"', (quote(made.removed, 80),))
-    return Effect("replaces", 'writes "{}" instead of "{}"', (quote(made.added, 60), quote(made.removed, 60)))
+    new, old = _marked(made.added, made.removed)
+    return Effect("replaces", 'writes "{}" instead of "{}"', (new, old))
+
+
+def _marked(*texts: str) -> tuple[str, str]:
+    """Return two texts for display. If one only lacks a part of the other, … is where the prompt continues."""
+    begin, end = common_ends(*texts)
+    if begin + end < min(map(len, texts)):
+        begin, end = 0, 0
+    one, other = (f"{CUT if begin else ''}{quote(text, 60)}{CUT if end else ''}" for text in texts)
+    return one, other
 
 
 def _block(was: str, becomes: str) -> Effect | None:
     """Return the change of the reasoning block at the end of the generation prompt, or None."""
     old, new = map(_empty_block, (was, becomes))
     if new and not old:
-        return Effect("reasoning-block", "ends the prompt with an empty reasoning block: {}", (quote(new),))
+        return Effect("reasoning-block", 'ends the prompt with an empty reasoning block ("{}")', (quote(new),))
     old_open, new_open = (_OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK)) for text in (was, becomes))
     if new_open and not old_open:
-        words = "opens a reasoning block at the end of the prompt: {}" + (", instead of an empty one" if old else "")
+        instead = " instead of an empty one" if old else ""
+        words = f'opens a reasoning block at the end of the prompt{instead} ("{{}}")'
         return Effect("reasoning-block", words, (quote(new_open[0]),))
     if old and not new:
-        return Effect("reasoning-block", "does not end the prompt with an empty reasoning block ({})", (quote(old),))
+        return Effect("reasoning-block", 'does not end the prompt with an empty reasoning block ("{}")', (quote(old),))
     if old_open and not new_open:
         return Effect(
-            "reasoning-block", "opens no reasoning block at the end of the prompt ({})", (quote(old_open[0]),)
+            "reasoning-block", 'opens no reasoning block at the end of the prompt ("{}")', (quote(old_open[0]),)
         )
     return None
 
@@ -112,13 +123,13 @@ def _block_begin(text: str) -> int:
 def _tools(made: TextChange) -> Effect | None:
     before, after = (any(word in text for word in (TOOL, DESCRIPTION)) for text in (made.removed, made.added))
     if before and not after and VALUES[0] in made.removed and DESCRIPTION not in made.removed:
-        return Effect("calls", "leaves out the calls: {}", (quote(made.removed, 80),))
+        return Effect("calls", 'leaves out earlier calls ("{}")', (quote(made.removed, 80),))
     if before and after:
         how = "elsewhere" if _line_of(made.removed) == _line_of(made.added) else "differently"
-        return Effect("tools", f"shows the tools {how}: {{}}", (quote(made.added, 80),))
+        return Effect("tools", f'shows the tools {how} ("{{}}")', (quote(made.added, 80),))
     if after:
-        return Effect("tools", "shows the tools: {}", (quote(made.added, 80),))
-    return Effect("tools", "leaves out the tools: {}", (quote(made.removed, 80),)) if before else None
+        return Effect("tools", 'shows the tools ("{}")', (quote(made.added, 80),))
+    return Effect("tools", 'leaves out the tools ("{}")', (quote(made.removed, 80),)) if before else None
 
 
 def _line_of(text: str) -> str:

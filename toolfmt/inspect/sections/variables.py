@@ -8,7 +8,7 @@ and without a value. Nothing here raises. If a template has very many variables,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +39,8 @@ _REASONING: dict[ReasoningEffect, str] = {
 }
 _SWITCHES = ("enable_thinking", "thinking")
 _DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), GIVEN)
+_IF = " if "
+_AFTER_RESULT = f"{_IF}the conversation ends with the result of a call"
 _WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
 
 
@@ -89,7 +91,7 @@ def variables(facts: Facts) -> tuple[Variable, ...]:
 
 def _taking(form: str, others: Sequence[str] = ()) -> Effect:
     """Return the effect that tools are accepted in this form, and the variables that have to be set as well."""
-    words = f"accepts the tools instead of `tools`, as {form}"
+    words = f"accepts the tools in place of the request's `tools`, as {form}"
     if not others:
         return Effect("takes-tools", words)
     return Effect("takes-tools", f"{words}; {{}} has to be given as well", (listed(others, "or"),))
@@ -100,7 +102,7 @@ class _Seeing:
 
     def __init__(self, facts: Facts, renders: Renders, uses: list[VariableUse]) -> None:
         self._facts, self._renders = facts, renders
-        self._needed: Mapping[str, str] = dict.fromkeys(needed_variables(renders), GIVEN)
+        self._needed = needed_variables(renders)
         self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
         self._shape = facts.shape or TurnShape()
         # Under every name at once: which name is rendered may depend on the variable.
@@ -119,7 +121,7 @@ class _Seeing:
                 for turn in (thought, inline)
             ),
             _Conversation(" if a question contains an image", [{"role": "user", "content": _WITH_IMAGE}], None),
-            _Conversation(" after a call and its result", called, TOOLS, thought=True),
+            _Conversation(_AFTER_RESULT, called, TOOLS, thought=True),
             _Conversation(" if the history has calls", [*called, thought, *user()], TOOLS, thought=True),
         )
 
@@ -140,7 +142,8 @@ class _Seeing:
         others = [name for name in self._switches if name != use.name]
         effects = self._thinking(use, base, values, others)
         if effects:
-            return replace(found, effects=effects, requires=tuple(others))
+            alone = [name for name in others if self._thinking(use, base, values, [name]) == effects]
+            return replace(found, effects=effects, requires=tuple(alone[:1] or others))
         return replace(found, effects=self._other_kinds(use, base, values))
 
     def _thinking(self, use: VariableUse, base: Renders, values: list[_Value], others: list[str]) -> tuple[Effect, ...]:
@@ -196,10 +199,10 @@ class _Seeing:
                 reasoning = reasoning or of_reasoning(was, becomes, calls=talk.tools is not None)
         if failed and (throws or first):
             # A value that fails in one conversation and works in another is reported with both.
-            fails = f"makes the template fail{where or (' without tools' if first else '')}: {{}}"
             if first is None:
-                return Effect("fails", fails, (failed.clause,), error=failed)
-            return replace(_appended(first, f"; it {fails}", failed.clause), error=failed)
+                return Effect("fails", *_failing("makes the template", failed, where), error=failed)
+            words, excerpts = _failing("it makes the template", failed, where or self._unless(base, varied))
+            return replace(_appended(first, f"; {words}", *excerpts), error=failed)
         if first is not None and reasoning:
             words = _REASONING[reasoning]
             kind = "leaves-out" if reasoning == "dropped" else "adds"
@@ -207,7 +210,18 @@ class _Seeing:
             first = Effect(first.kind, words) if only else _appended(first, f", and {words}")
             first = replace(first, reasoning=reasoning)
         written = self._written(base, varied) if first and isinstance(value.value, str) else ""
-        return _appended(first, "; calls are then written as {}", quote(written, 80)) if first and written else first
+        return _appended(first, '; calls are then written as "{}"', quote(written, 80)) if first and written else first
+
+    def _unless(self, base: Renders, varied: Renders) -> str:
+        """Return the condition for a value to work that makes a plain question fail; without one, where it fails."""
+        works = [
+            talk for talk in self._talks if isinstance(talk.render(base), str) and isinstance(talk.render(varied), str)
+        ]
+        if all(talk.tools is not None for talk in works):
+            return " unless tools are given"
+        if len({talk.where for talk in works}) == 1:
+            return " unless " + works[0].where.removeprefix(_IF)
+        return " in other conversations"
 
     def _with_condition(self, effect: Effect, base: Renders, varied: Renders) -> Effect:
         """Return the effect on a plain question. If text is added only without tools or a system message, add that."""
@@ -268,7 +282,18 @@ def _acts_as(effects: Sequence[Effect], tried: Sequence[_Value]) -> str | None:
 
 def _lacking(error: TemplateFailure, where: str) -> Effect:
     """Return the effect that the template fails if the variable is not set."""
-    return Effect("needed", f"it is needed{where}: without it the template fails: {{}}", (error.clause,), error=error)
+    if error.kind == "raised":
+        return Effect(
+            "needed", f'without it, the template raises "{{}}"{where}', (quote(error.engine_message),), error=error
+        )
+    return Effect("needed", f"without it, the template fails{where}: {{}}", (error.sentence,), error=error)
+
+
+def _failing(what: str, error: TemplateFailure, where: str) -> tuple[str, tuple[str]]:
+    """Return the words for an error of the template, and its text."""
+    if error.kind == "raised" and not error.explanation:
+        return f'{what} raise "{{}}"{where}', (quote(error.engine_message),)
+    return f"{what} fail{where}: {{}}", (error.sentence,)
 
 
 def _appended(effect: Effect, words: str, *excerpts: str) -> Effect:
@@ -279,7 +304,7 @@ def _appended(effect: Effect, words: str, *excerpts: str) -> Effect:
 # --- values to try
 
 _BOOLEANS = (_Value("true", True), _Value("false", False))
-_A_TEXT = _Value(f"a string such as {GIVEN}", GIVEN, described=True)
+_A_TEXT = _Value(f'a string (tested with "{GIVEN}")', GIVEN, described=True)
 _DOCUMENTS = _Value("a list of documents", [_DOCUMENT], described=True)
 _A_LIST = _Value("a list of strings", [GIVEN], described=True)
 
@@ -301,7 +326,7 @@ def _values(use: VariableUse) -> Iterator[_Value]:
     if any(isinstance(literal, (int, float)) for literal in literals) or _is_number(use.default):
         yield from (_Value(str(number), number) for number in _NUMBERS if number not in literals)
     elif "printed" in use.manners or _is_text(use.default):
-        yield _Value("another string", GIVEN, described=True) if literals else _A_TEXT
+        yield _Value(f'another string (tested with "{GIVEN}")', GIVEN, described=True) if literals else _A_TEXT
     elif "asked" in use.manners and not any(isinstance(literal, str) for literal in literals):
         yield from _BOOLEANS
 

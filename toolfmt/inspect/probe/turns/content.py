@@ -56,7 +56,8 @@ def text_with_call(probe: TurnProbe) -> Answer:
     error = _with_reasoning(probe, messages)
     if error is not None and later is not None and later.outcome == "lost-later":
         at = "" if error.line is None else f" (line {error.line})"
-        return replace(later, words=f"{later.words}; if the turn also has reasoning, it is rejected{at}", excerpts=())
+        words = f"{later.words}; a turn with text, reasoning and a call is rejected{at}"
+        return replace(later, words=words, excerpts=())
     if error is not None and later is None:
         return threw(error, "text and reasoning together next to a call are rejected")
     if later is not None:
@@ -108,7 +109,7 @@ def _once_answered(probe: TurnProbe) -> Answer | None:
         return None
     if CALL_TEXT not in prompt:
         return no(
-            "text next to a call is dropped once the result follows",
+            "text next to a call is dropped as soon as the result follows",
             "lost-later",
             probe.line_in_history(history, prompt.find(VALUES[0])),
         )
@@ -129,9 +130,9 @@ def _once_answered(probe: TurnProbe) -> Answer | None:
         by_answer = (
             isinstance(without_response, str) and SECOND_USER in without_response and CALL_TEXT in without_response
         )
-        when = "a response without a call follows" if by_answer else "the user has spoken again"
+        when = "a response without a call follows" if by_answer else "the next user message follows"
         line = probe.line_in_history(history, prompt.find(CALL_TEXT))
-        return no(f"text next to a call is dropped once {when}", "lost-later", line or probe.line(*CALLS_AT))
+        return no(f"text next to a call is dropped as soon as {when}", "lost-later", line or probe.line(*CALLS_AT))
     return None
 
 
@@ -201,7 +202,7 @@ def _calls_empty(probe: TurnProbe) -> Answer:
             whose, _, rest = words.partition(" is ")
             words = f"{whose} is {how} if it is the last message, and {rest} if another message follows"
         if any(answer.error != wrong.error for answer in same.values()):
-            return replace(wrong, words=f"{words}; with {first}")
+            return replace(wrong, words=f"{words}. The error with {first}")
         others = [(form, answer) for form, answer in answers.items() if answer and form not in same]
         return _combined((first, wrong), *others) if others else replace(wrong, words=words)
     return yes("a response with null or an empty list as `tool_calls` renders the same as a response without it")

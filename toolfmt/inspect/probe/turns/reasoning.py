@@ -19,7 +19,7 @@ def reasoning_field(probe: TurnProbe) -> Answer:
     read = names_read(probe.renders.template)
     if not read:
         return no("the template reads no field for reasoning")
-    return yes("read as {}", min(read.values()), ", ".join(sorted(read, key=_usual_first)))
+    return yes("the template looks at {}", min(read.values()), ", ".join(sorted(read, key=_usual_first)))
 
 
 def _usual_first(name: str) -> tuple[bool, str]:
@@ -40,12 +40,12 @@ def reasoning_earlier(probe: TurnProbe) -> Answer:
         "next to a call before the last user message",
     )
     by_answer = calls.outcome == "dropped" and _stays(probe, called)
-    until = "once a response without a call follows"
+    until = "as soon as a response without a call follows"
     if REASONING not in probe.text(answered):  # Rendered only next to calls, so test it there.
-        what = f"reasoning next to a call is not in the prompt {until}"
+        what = f"reasoning next to a call is dropped {until}"
         return no(what, "lost-later", calls.line) if by_answer else calls
     if by_answer and answers.outcome == "dropped":
-        what = f"reasoning is dropped once the next user message arrives; next to a call, already {until}"
+        what = f"reasoning is dropped when the next user message follows; next to a call, it is dropped {until}"
         return no(what, "lost-later", calls.line)
     return answers
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from toolfmt._util.text_lists import listed
 from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.branches import effects
@@ -26,8 +27,12 @@ from toolfmt.templates.analysis.matched_texts import MatchedText
 _MOST_TEXTS = 40
 _MOST_PARTS, _LONGEST_PART = 8, 60
 """Limits on number and length of the texts that are tried together in one message."""
+NAME_WITH = "a tool's name with "
+"""How the location of a branch starts that any name with certain characters triggers."""
 _NAMES = ("name", "parameter", "id")
 _MIXED_NAME = "Qz.Seek-Zalf"
+_UNUSUAL_NAMES = {"a dot": "push.bolt", "a hyphen": "push-bolt", "capital letters": "Push_Bolt"}
+"""What is unusual in the mixed name, each in a name of its own."""
 _KEYWORDS = ("description", "type", "properties", "required", "nullable", "items", "enum")
 _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
 # Findings of their own report text missing from a question or result. The turns section reports responses.
@@ -165,12 +170,20 @@ def by_name(taking: Taking) -> Iterator[Branch]:
     kind, control = next(iter(taking.usual.items()), ("", None))
     if control is None or "name" not in talk(taking.manner, kind).slots:
         return
-    given = talk(taking.manner, kind, {"name": _MIXED_NAME})
-    made = taking.make(given)
-    if not _as_expected(control, {"name": _MIXED_NAME}, made):
-        effect = effects.of_rewriting(control.text, made.prompt, "name", (_MIXED_NAME, _MIXED_NAME), given.slots)
-        if effect is not None:
-            yield _branch("name", _MIXED_NAME, effect, made.raised_at, whole=True)
+    found: dict[str, tuple[str, BranchEffect, int | None]] = {}
+    for what, name in {"capital letters, a dot and a hyphen": _MIXED_NAME, **_UNUSUAL_NAMES}.items():
+        given = talk(taking.manner, kind, {"name": name})
+        made = taking.make(given)
+        if not _as_expected(control, {"name": name}, made):
+            effect = effects.of_rewriting(control.text, made.prompt, "name", (name, name), given.slots)
+            if effect is not None:
+                found[what] = name, effect, made.raised_at
+        if not found:
+            return
+    single = [what for what in found if what in _UNUSUAL_NAMES] or list(found)
+    name, effect, line = found[single[0]]
+    effect = replace(effect, words=f"with the test name '{{}}', {effect.words}", excerpts=(name, *effect.excerpts))
+    yield replace(_branch("name", "", effect, line), place=f"{NAME_WITH}{listed(single, 'or')}")
 
 
 def by_keyword(taking: Taking) -> Iterator[Branch]:

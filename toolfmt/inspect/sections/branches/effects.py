@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.differences import first_change
+from toolfmt.inspect.probe.differences import TextChange, first_change
 from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.report.error_messages import thrown
-from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.report.wording import CUT, quote
 from toolfmt.inspect.sections.branches.conversations import (
     ABOUT_TOOLS,
     PARAMETER_TYPE,
@@ -24,6 +24,8 @@ from toolfmt.inspect.sections.branches.conversations import (
 _PLACEHOLDER = "□"
 # A line this many times longer than any on the other side counts as added or left out.
 _MUCH = 2
+_NEAR = 40
+"""Maximum number of characters that a text gains if a template rewrites it."""
 _NUMBER = re.compile(r"\d+")
 _WHITESPACE = re.compile(r"\s+")
 
@@ -85,12 +87,35 @@ def of_rewriting(
     expected = control.replace(SLOTS[slot][0], whole)
     if prompt.count(text) >= expected.count(text) or (others is not None and set(others.moved) - {slot}):
         return others
-    changed = first_change(expected, prompt)
-    was, becomes = quote(changed.removed, 60), quote(changed.added, 60)
+    changes = _rewritten(expected, prompt, text, whole) or [first_change(expected, prompt)]
     moved = () if others is None else others.moved
+    made = [_as_words(changed, SLOTS[slot][0]) for changed in changes]
+    return BranchEffect(", and ".join(words for words, _ in made), sum((shown for _, shown in made), ()), moved)
+
+
+def _rewritten(expected: str, prompt: str, text: str, whole: str) -> list[TextChange]:
+    """Return how the template rewrites `text` at the start of `whole`, and the first change after it; or nothing.
+
+    Both prompts have the same beginning and the rest of `whole` after the rewritten text.
+    """
+    begin, rest = expected.find(whole), whole.removeprefix(text)
+    end = prompt.find(rest, begin) if rest and prompt[:begin] == expected[:begin] else -1
+    written = prompt[begin:end] if begin >= 0 else ""
+    if end < 0 or len(written) > 2 * len(text) + _NEAR or written == text:
+        return []
+    after = first_change(expected[begin + len(whole) :], prompt[end + len(rest) :])
+    made = [TextChange(text, written, at_end=False)]
+    return [*made, after] if (after.removed + after.added).strip() else made
+
+
+def _as_words(changed: TextChange, word: str) -> tuple[str, tuple[str, ...]]:
+    """Return what changed in words, with an excerpt for each placeholder. The test word is shown as an ellipsis."""
+    was, becomes = (quote(text.replace(word, CUT), 60) for text in (changed.removed, changed.added))
     if not becomes.strip():
-        return BranchEffect("'{}' is left out", (was,), moved)
-    return BranchEffect("'{}' becomes '{}'", (was, becomes), moved)
+        return "'{}' is left out", (was,)
+    if not was.strip():
+        return "'{}' is added", (becomes,)
+    return "'{}' becomes '{}'", (was, becomes)
 
 
 def of_number(

@@ -23,13 +23,13 @@ from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.definitions import forms
+from toolfmt.inspect.sections.definitions.differences import SHOWN, distinguished, required_shown
 from toolfmt.inspect.sections.definitions.probe import (
     ABOUT,
     KEY,
     KEY_ABOUT,
     NAME,
     DefinitionProbe,
-    Shown,
     described_tool,
     present,
     text_parameter,
@@ -265,33 +265,13 @@ def _required(template: DefinitionProbe, plain: str) -> Answer:
     """Test whether moving a name in or out of `required` changes the prompt, for one of two parameters."""
     two = {f"{KEY}_{name}": text_parameter() for name in ("one", "two")}
     first, second = ([described_tool(two, (name,))] for name in two)
-    return _distinguished(template.show(first), template.show(second), template.show([described_tool(two, tuple(two))]))
-
-
-def _distinguished(*prompts: Shown) -> Answer:
-    """Return whether all prompts differ from the first, with the change in the second."""
-    texts = []
-    for prompt in prompts:
-        if isinstance(prompt, TemplateError):
-            return threw(prompt)
-        texts.append(prompt)
-    if any(text == texts[0] for text in texts[1:]):
-        return Answer("no", "changing it does not change the prompt")
-    made = first_change(texts[0], texts[1])
-    if not made.removed:
-        return Answer("yes", "it adds '{}' to the prompt", excerpts=(quote(made.added, 80),))
-    if not made.added:
-        return Answer("yes", "it removes text from the prompt")
-    return Answer(
-        "yes",
-        "it is shown: changing it changes '{}' to '{}'",
-        excerpts=(quote(made.removed, 60), quote(made.added, 60)),
-    )
+    prompts = template.show(first), template.show(second), template.show([described_tool(two, tuple(two))])
+    return required_shown(*prompts)
 
 
 def _nested_types(template: DefinitionProbe, plain: str) -> Answer:
     middle = template.parameter(**_nested("string"))
-    return _distinguished(template.parameter(**_nested()), template.parameter(**_nested(deep="integer")), middle)
+    return distinguished(template.parameter(**_nested()), template.parameter(**_nested(deep="integer")), middle)
 
 
 def _item_types(template: DefinitionProbe, plain: str) -> Answer:
@@ -301,7 +281,7 @@ def _item_types(template: DefinitionProbe, plain: str) -> Answer:
         template.parameter(type="array", description=KEY_ABOUT, items=items)
         for items in ({"type": "string"}, {"type": "integer"}, item)
     )
-    answer = _distinguished(string, integer, objects)
+    answer = distinguished(string, integer, objects)
     if answer.answer == "yes" and isinstance(objects, str) and _ITEM not in objects:
         lost = "the properties of items that are objects are dropped; of other items"
         return replace(answer, answer="no", words=f"{lost} {answer.words}")
@@ -312,7 +292,7 @@ def _alternatives(keyword: str, within: _Within = dict) -> Callable[[DefinitionP
     def ask(template: DefinitionProbe, plain: str) -> Answer:
         pairs = (("string", "integer"), ("boolean", "array"))
         schemas = [{keyword: [{"type": name} for name in pair], "description": KEY_ABOUT} for pair in pairs]
-        return _distinguished(*(template.parameter(**within(schema)) for schema in schemas))
+        return distinguished(*(template.parameter(**within(schema)) for schema in schemas))
 
     return ask
 
@@ -328,9 +308,9 @@ def _elsewhere(template: DefinitionProbe, part: str, answer: Answer) -> Answer:
 
 
 def _nullable(template: DefinitionProbe, plain: str) -> Answer:
-    answer = _distinguished(plain, prompt := template.parameter(**text_parameter(type=["string", "null"])))
+    answer = distinguished(plain, prompt := template.parameter(**text_parameter(type=["string", "null"])))
     if answer.answer == "yes" and isinstance(prompt, str) and not _NULL.search(first_change(plain, prompt).added):
-        return replace(answer, answer="no", words=f"the type is lost: {answer.words.removeprefix('it is shown: ')}")
+        return replace(answer, answer="no", words=f"the type is lost: {answer.words.removeprefix(SHOWN)}")
     return answer
 
 
@@ -340,7 +320,7 @@ def _additional(template: DefinitionProbe, plain: str) -> Answer:
     if isinstance(error := objects["additionalProperties"], TemplateError):
         failing = listed([f"`{key}`" for key, prompt in objects.items() if isinstance(prompt, TemplateError)], "or")
         return threw(error, f"an object without `properties` that has {failing}")
-    closed = _distinguished(
+    closed = distinguished(
         plain, template.show([described_tool({KEY: text_parameter()}, more={"additionalProperties": False})])
     )
     if closed.answer != "no":
@@ -361,7 +341,7 @@ def _additional(template: DefinitionProbe, plain: str) -> Answer:
 def _strict(template: DefinitionProbe, plain: str) -> Answer:
     tool = described_tool({KEY: text_parameter()})
     tool["function"]["strict"] = True
-    return _distinguished(plain, template.show([tool]))
+    return distinguished(plain, template.show([tool]))
 
 
 _ANYWHERE: dict[str, Callable[[_Within], Callable[[DefinitionProbe, str], Answer]]] = {
