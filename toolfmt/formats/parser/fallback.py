@@ -20,7 +20,7 @@ from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import COMMON_REASONING, ToolCallFormat
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.markers import CODE, Markers, ScanTargets, scan_targets
-from toolfmt.formats.parser.foreign_starts import foreign_starts, foreign_targets
+from toolfmt.formats.parser.foreign_starts import ForeignTargets, foreign_starts
 from toolfmt.formats.parser.place import A_CALL, Place
 from toolfmt.formats.parser.recovery import Recovery
 from toolfmt.formats.parser.syntaxes import Syntax, syntaxes
@@ -315,8 +315,8 @@ class _Readings:
         format = self._format
         engine = Fallback(None if _is_auto(format) else format.engine, names)
         if names or _is_auto(format):
-            return engine, foreign_targets(format.markers, names or ())
-        return engine, scan_targets(format.markers, ())
+            return engine, ForeignTargets(format.markers, names or ())
+        return engine, scan_targets(format.markers)
 
 
 @lru_cache(maxsize=256)
