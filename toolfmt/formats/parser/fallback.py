@@ -61,14 +61,14 @@ class Fallback:
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         """Parse the calls of one frame, as `Engine.read`; or frames in a code fence, with the fence."""
-        if opener:
+        if opener or (scan.at < len(scan.text) and scan.text[scan.at] != CODE[0]):
             return self._read(scan, calls, opener)
-        return self._read_unframed(scan, calls)
+        return self._read_fence(scan, calls)
 
-    def _read_unframed(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
-        """Parse calls without a frame, or frames in a code fence."""
+    def _read_fence(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
+        """Parse frames in a code fence, or calls without a frame."""
         here = scan.position
-        fenced = (yield from self._skip_fence_line(scan)) if (yield from scan.peek()) == CODE[0] else ""
+        fenced = yield from self._skip_fence_line(scan)
         if not fenced:
             yield from self._read(scan, calls, "")
             return
