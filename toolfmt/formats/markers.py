@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from toolfmt.formats.engines.engine import Engine, Inner
 from toolfmt.formats.scanner.literals import Literals, literals
@@ -144,46 +144,57 @@ def markers_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
 class ScanTargets:
-    """The literals that the driver searches for in one output.
+    """The literals that the driver searches for in the outputs of a format. Each set is made at its first use."""
 
-    In some formats, a call may also start with the name of a declared tool and the character after it. Then the name
-    must be at the start of the output, or of a line that is not in a code fence.
-    """
+    def __init__(self, marks: Markers) -> None:
+        self._marks = marks
+        self.calls = marks.calls
+        """Everything that a call starts with."""
 
-    at_start: Literals
-    in_content: Literals
-    at_fence: Literals
-    """As `in_content`, on the line that starts a code fence. A call without a frame may directly follow it."""
-    in_program: Literals
-    """As `in_content`, inside a code fence."""
-    calls: frozenset[str]
-    call_starts: Literals
-    """The literals of `calls`."""
-    opener_in: Mapping[str, str]
+    @cached_property
+    def at_start(self) -> Literals:
+        return literals(*self._marks.at_start.literals, *FENCES)
+
+    @cached_property
+    def in_content(self) -> Literals:
+        return literals(*self._marks.in_content.literals, *self._fences, *self._fence_openers)
+
+    @cached_property
+    def at_fence(self) -> Literals:
+        """As `in_content`, on the line that starts a code fence. A call without a frame may directly follow it."""
+        content = self._plain if CODE in self.calls else self._marks.in_content.literals
+        return literals(*content, *self._fences, *self._fence_openers, "\n")
+
+    @cached_property
+    def in_program(self) -> Literals:
+        """As `in_content`, inside a code fence."""
+        return literals(*self._plain, *self._fences, *self._fence_openers)
+
+    @cached_property
+    def call_starts(self) -> Literals:
+        """The literals of `calls`."""
+        return literals(*self.calls)
+
+    @cached_property
+    def opener_in(self) -> Mapping[str, str]:
+        return {**self._marks.opener_in, **self._fences}
+
+    @property
+    def _plain(self) -> frozenset[str]:
+        return self._marks.in_content.literals - self._marks.ambiguous_starts
+
+    @property
+    def _fence_openers(self) -> frozenset[str]:
+        return frozenset((*FENCES, *(mark for mark in self._marks.calls if mark.startswith(CODE))))
+
+    @property
+    def _fences(self) -> dict[str, str]:
+        """Code fences by the text that is searched for: with the line break and the indent before them."""
+        return {"\n" + indent + fence: fence for fence in self._fence_openers for indent in _INDENTS}
 
 
 @lru_cache(maxsize=64)
-def scan_targets(marks: Markers, names: tuple[str, ...]) -> ScanTargets:
-    """Return the literals to search for in an output.
-
-    Args:
-        marks: The markers of the format.
-        names: The names with which calls may start, each with the character after it.
-    """
-    content = marks.in_content
-    calls = marks.calls | {*names, CODE} if names else marks.calls
-    openers = {*FENCES, *(mark for mark in marks.calls if mark.startswith(CODE))}
-    fences = {"\n" + indent + fence: fence for fence in openers for indent in _INDENTS}
-    lines = {"\n" + name: name for name in names}
-    plain = content.literals - marks.ambiguous_starts
-    return ScanTargets(
-        at_start=literals(*marks.at_start.literals, *names, *FENCES),
-        in_content=literals(*content.literals, *lines, *fences, *openers),
-        at_fence=literals(*(plain if CODE in calls else content.literals), *fences, *openers, "\n"),
-        in_program=literals(*plain, *fences, *openers),
-        calls=calls,
-        call_starts=literals(*calls),
-        opener_in={**marks.opener_in, **lines, **fences},
-    )
+def scan_targets(marks: Markers) -> ScanTargets:
+    """Return the literals to search for in an output, from a cache."""
+    return ScanTargets(marks)

@@ -3,6 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from toolfmt.formats import get
+from toolfmt.formats.parser.foreign_starts import ForeignTargets
 from toolfmt.formats.scanner.literals import Literals, LiteralTable, ManyLiterals
 
 TEXT = st.text("ab\n<", max_size=12)
@@ -43,9 +45,10 @@ def test_names_of_any_length_are_matched(shared: set[str], names: set[str], text
 
 def test_a_set_that_is_never_searched_for_costs_nothing() -> None:
     """Most outputs contain no code fence, so they need two of the five sets of a format."""
+    targets = ForeignTargets(get("json").markers, ("get_weather",))
+    made = set(vars(targets))
+    assert targets.at_start.match("<tool_call>", 0, False) == "<tool_call>"
+    assert vars(targets).keys() - made == {"at_start"}
     table = LiteralTable(frozenset({"<a>", "<b>"}))
-    many = ManyLiterals(table, ("get_weather",))
-    made = set(vars(table))
-    assert many.match("<b>", 0, False) == "<b>"
-    assert "_groups" in vars(table).keys() - made
+    assert ManyLiterals(table, ("get_weather",)).match("<b>", 0, False) == "<b>"
     assert "pattern" not in vars(table)

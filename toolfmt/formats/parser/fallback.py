@@ -20,7 +20,7 @@ from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import COMMON_REASONING, ToolCallFormat
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.markers import CODE, Markers, ScanTargets, scan_targets
-from toolfmt.formats.parser.foreign_starts import foreign_starts, foreign_targets
+from toolfmt.formats.parser.foreign_starts import ForeignTargets, foreign_starts
 from toolfmt.formats.parser.place import A_CALL, Place
 from toolfmt.formats.parser.recovery import Recovery
 from toolfmt.formats.parser.syntaxes import Syntax, syntaxes
@@ -61,14 +61,14 @@ class Fallback:
 
     def read(self, scan: Scan, calls: CallBuilder, opener: str) -> Reading[None]:
         """Parse the calls of one frame, as `Engine.read`; or frames in a code fence, with the fence."""
-        if opener:
+        if opener or (scan.at < len(scan.text) and scan.text[scan.at] != CODE[0]):
             return self._read(scan, calls, opener)
-        return self._read_unframed(scan, calls)
+        return self._read_fence(scan, calls)
 
-    def _read_unframed(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
-        """Parse calls without a frame, or frames in a code fence."""
+    def _read_fence(self, scan: Scan, calls: CallBuilder) -> Reading[None]:
+        """Parse frames in a code fence, or calls without a frame."""
         here = scan.position
-        fenced = (yield from self._skip_fence_line(scan)) if (yield from scan.peek()) == CODE[0] else ""
+        fenced = yield from self._skip_fence_line(scan)
         if not fenced:
             yield from self._read(scan, calls, "")
             return
@@ -315,8 +315,8 @@ class _Readings:
         format = self._format
         engine = Fallback(None if _is_auto(format) else format.engine, names)
         if names or _is_auto(format):
-            return engine, foreign_targets(format.markers, names or ())
-        return engine, scan_targets(format.markers, ())
+            return engine, ForeignTargets(format.markers, names or ())
+        return engine, scan_targets(format.markers)
 
 
 @lru_cache(maxsize=256)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN
 from toolfmt.formats.markers import CODE, FENCES, Markers, ScanTargets, scan_targets
@@ -28,7 +28,7 @@ class _Tables:
 @lru_cache(maxsize=64)
 def _tables(markers: Markers, names_count: bool) -> _Tables:
     known = syntaxes()
-    own = scan_targets(markers, ())
+    own = scan_targets(markers)
     taken = {
         *markers.ignored_markers, *markers.ignored_at_start, *markers.content_markers, *markers.reasoning,
         *markers.between,
@@ -58,25 +58,46 @@ def _tables(markers: Markers, names_count: bool) -> _Tables:
     )
 
 
-def foreign_targets(markers: Markers, names: tuple[str, ...]) -> ScanTargets:
-    """Return the literals to search for in an output of a format, with those of all syntaxes.
+class ForeignTargets(ScanTargets):
+    """The literals to search for in an output of a format, with those of all syntaxes.
+
+    A call may also start with the name of a declared tool, or the name as a tag. Then the name must be at the start of
+    the output, or of a line that is not in a code fence.
 
     Args:
         markers: The markers of the format.
         names: The names of the declared tools.
     """
-    tables = _tables(markers, bool(names))
-    tags = tuple(f"<{name}>" for name in names)
-    lines = tuple(f"\n{start}" for start in (*names, *tags))
-    return ScanTargets(
-        at_start=ManyLiterals(tables.at_start, (*names, *tags)),
-        in_content=ManyLiterals(tables.in_content, lines),
-        at_fence=ManyLiterals(tables.at_fence),
-        in_program=ManyLiterals(tables.in_program),
-        calls=tables.calls.union(names, tags),
-        call_starts=ManyLiterals(tables.call_starts, (*names, *tags)),
-        opener_in={**tables.opener_in, **{line: line[1:] for line in lines}},
-    )
+
+    def __init__(self, markers: Markers, names: tuple[str, ...]) -> None:
+        super().__init__(markers)
+        self._tables = _tables(markers, bool(names))
+        self._names = (*names, *(f"<{name}>" for name in names))
+        self.calls = self._tables.calls.union(self._names)
+
+    @cached_property
+    def at_start(self) -> Literals:
+        return ManyLiterals(self._tables.at_start, self._names)
+
+    @cached_property
+    def in_content(self) -> Literals:
+        return ManyLiterals(self._tables.in_content, tuple(f"\n{name}" for name in self._names))
+
+    @cached_property
+    def at_fence(self) -> Literals:
+        return ManyLiterals(self._tables.at_fence)
+
+    @cached_property
+    def in_program(self) -> Literals:
+        return ManyLiterals(self._tables.in_program)
+
+    @cached_property
+    def call_starts(self) -> Literals:
+        return ManyLiterals(self._tables.call_starts, self._names)
+
+    @cached_property
+    def opener_in(self) -> Mapping[str, str]:
+        return {**self._tables.opener_in, **{f"\n{name}": name for name in self._names}}
 
 
 @cache

@@ -20,16 +20,15 @@ class Literals:
     and a text that may become one.
     """
 
-    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "literals", "longest", "trigger")
+    __slots__ = ("_closed", "_extendable", "_open", "before", "first", "longest", "trigger")
 
     _closed: re.Pattern[str] | None
     _open: re.Pattern[str] | None
 
     def __init__(self, literals: tuple[str, ...]) -> None:
-        self.literals = frozenset(literals)
         self.first = frozenset(literal[0] for literal in literals)
         self.longest = max(map(len, literals), default=0)
-        ordered = sorted(self.literals)  # a longer literal directly follows its beginning
+        ordered = sorted(set(literals))  # a longer literal directly follows its beginning
         self._extendable = {
             short: following.startswith(short) for short, following in zip(ordered, [*ordered[1:], ""], strict=False)
         }
@@ -38,6 +37,10 @@ class Literals:
         """A character that is the first of every literal, or the second after one of `before`. `may_end` is not needed
         for a text without it that does not end with one of those. Empty if there is no such character."""
         self._closed = self._open = None
+
+    @property
+    def literals(self) -> frozenset[str]:
+        return frozenset(self._extendable)
 
     def _compiled(self, closed: bool) -> re.Pattern[str]:
         """Compile a pattern at its first use. Most formats never search for all of their literals, and compiling them
@@ -70,7 +73,7 @@ class Literals:
 
     def beginning(self, found: re.Match[str]) -> int | None:
         """Return where a match of `may_end` starts, if it can only become a literal; None if it is one."""
-        whole = found.end() < len(found.string) or found.group() in self.literals
+        whole = found.end() < len(found.string) or found.group() in self._extendable
         return None if whole else found.start()
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
@@ -94,22 +97,15 @@ class ManyLiterals(Literals):
 
     def __init__(self, table: LiteralTable, names: tuple[str, ...] = ()) -> None:
         self._table, self._names = table, names
+        self.first = table.first.union(name[0] for name in names)
+        self.longest = max(table.longest, max(map(len, names), default=0))
         self.trigger = self.before = ""
+        self._groups = _groups(names)
+        self._near = lru_cache(maxsize=128)(self._of_beginning)
 
-    def __getattr__(self, name: str) -> Any:
-        """Make a part at its first use: few outputs are searched for all sets of literals."""
-        table, names = self._table, self._names
-        if name == "literals":
-            self.literals = table.literals.union(names)
-        elif name == "first":
-            self.first = table.first.union(name[0] for name in names)
-        elif name == "longest":
-            self.longest = max(table.longest, max(map(len, names), default=0))
-        elif name == "_groups":
-            self._groups = _groups(names)
-        elif name == "_near":
-            self._near = lru_cache(maxsize=128)(self._of_beginning)
-        return object.__getattribute__(self, name)
+    @property
+    def literals(self) -> frozenset[str]:
+        return self._table.literals.union(self._names)
 
     @property
     def may_end(self) -> MayEnd:
@@ -120,12 +116,10 @@ class ManyLiterals(Literals):
 
     def match(self, text: str, at: int, closed: bool) -> str | None:
         partial, near = self._near(text[at : at + _NEAR])
-        if not closed and len(text) - at < self.longest and text[at:] in partial:
+        ahead = text[at : at + self.longest]
+        if not closed and ahead in partial:
             return ""
-        for literal in near:
-            if text.startswith(literal, at):
-                return literal
-        return None
+        return next(filter(ahead.startswith, near), None)
 
     def _of_beginning(self, beginning: str) -> Near:
         """Return what `LiteralTable.near` does, with the names."""
