@@ -12,29 +12,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from toolfmt.formats.engines.declared_tools import DeclaredTools
+from toolfmt.formats.engines.declared_tools import MOST_UNDECLARED, DeclaredTools, Undeclared
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.scanner.spans import MISSING_CLOSER
 from toolfmt.formats.tolerances import EXPECTED, kind_of, problem_of
 from toolfmt.formats.values.arguments_text import ArgumentsText
 from toolfmt.formats.values.earlier_calls import EndedCall, may_repeat, repeats, with_this
-from toolfmt.messages.events import (
-    Event,
-    RejectionReason,
-    ToolCallArguments,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from toolfmt.messages.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.messages.rejections import MAX_EXPECTED, Refusal
-
-MOST_UNDECLARED = 400
-"""Maximum number of characters of the arguments of an undeclared tool for the call to be rejected. A longer one becomes
-content: it is prose, or a file that the user should see and not lose."""
-
-
-class Undeclared(Exception):
-    """What looked like a call of an undeclared tool is too long for one."""
 
 
 @dataclass(slots=True)

@@ -10,6 +10,14 @@ from toolfmt.formats.values.name_repair import NameRepair
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.tools import parameter_order
 
+MOST_UNDECLARED = 400
+"""Maximum number of characters of the arguments of an undeclared tool for the call to be rejected. A longer one becomes
+content: it is prose, or a file that the user should see and not lose."""
+
+
+class Undeclared(Exception):
+    """What looked like a call of an undeclared tool is too long for one."""
+
 
 class DeclaredTools:
     """The declared tools, as a part of `CallBuilder`."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
-from toolfmt.formats.engines.call_builder import CallBuilder, Undeclared
+from toolfmt.formats.engines.call_builder import CallBuilder
+from toolfmt.formats.engines.declared_tools import Undeclared
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.markers import FENCES
 from toolfmt.formats.parser.argument_check import ArgumentCheck, Validate

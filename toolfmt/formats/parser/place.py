@@ -6,7 +6,8 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
-from toolfmt.formats.engines.call_builder import CallBuilder, Committed, Undeclared
+from toolfmt.formats.engines.call_builder import CallBuilder, Committed
+from toolfmt.formats.engines.declared_tools import Undeclared
 from toolfmt.formats.format import COMMON_REASONING
 from toolfmt.formats.markers import CODE
 from toolfmt.formats.parser.syntaxes import Syntax
