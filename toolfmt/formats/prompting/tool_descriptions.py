@@ -3,7 +3,7 @@
 The description starts with the syntax of a call, when not to call a tool, and how results arrive. The tools follow: one
 line for each tool and each parameter, and a realistic call of the tool.
 
-Measured with SmolLM2-135M-Instruct and 60 questions (`python -m benchmarks.lab.prompt_wordings`): if a grammar requires
+Measured with SmolLM2-135M-Instruct and 60 questions (`benchmarks/lab/prompt_wordings.py`): if a grammar requires
 a call, it calls the right tool in 32 cases. With a single example before the tools, it copies the example and is right
 in 14.
 """
@@ -68,6 +68,11 @@ def prose(
         f"{HEADING}\n\n{known.instructions} {_WHEN_TO_CALL} "
         f"The result comes in the next message{headed}: {_NEVER_INVENT}\n\n{_LIST}\n\n{described}"
     )
+
+
+RESULT_TAGS = ("<tool_response>", "</tool_response>")
+"""The lines before and after a tool result that is passed as text, below its heading. Measured as above, with the
+results of 31 calls: without them the model calls a tool again instead of answering in 12 cases, with them in 3."""
 
 
 def result_heading(name: str) -> str:
