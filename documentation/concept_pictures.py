@@ -62,11 +62,15 @@ _QUESTIONS = (
         "It never calls · It calls wrongly",
     ),
     (
-        "Does a parser read the call?",
-        "toolfmt parse output.txt --model MODEL",
+        "Does the runtime return the call?",
+        "tool_calls in its response, without streaming",
         "The call appears as text · Arguments · Reasoning",
     ),
-    ("Does the same text, streamed, give the same call?", "toolfmt parse … --chunk 1", "Streaming differs"),
+    (
+        "Does the runtime return the same call in a stream?",
+        'the same request with "stream": true, temperature 0',
+        "Streaming differs",
+    ),
     (
         "Are the call and its result in the next prompt?",
         "toolfmt render MODEL --request FILE",
