@@ -92,17 +92,28 @@ PROMPTS: dict[str, Callable[[Tools], str]] = {
     "each-rules-last": _each,
     "prose": lambda tools: prose(FORMAT, tools),
 }
-"""Until 2026-11-29, `prose` was `one-first`."""
+"""Until 2026-11-29, `prose` was `one-first`.
+
+Measured with SmolLM2-135M-Instruct, llama-cpp-python 0.3.36 and a grammar that requires a call; the right tool, of 60,
+and with the right arguments: one-first 14, 8; one-last 14, 10; placeholder 9, 5; json 17, 11; signatures 15, 9;
+all-last 15, 10; each-rules-last 29, 21; prose 32, 20.
+"""
 
 RESULTS: dict[str, Callable[[str, str], str]] = {
     "heading": lambda name, result: f"{result_heading(name)}\n{result}",
     "heading-in-line": lambda name, result: f"{result_heading(name)} {result}",
     "tags": lambda name, result: f"<tool_response>\n{result}\n</tool_response>",
     "heading-and-tags": lambda name, result: f"{result_heading(name)}\n<tool_response>\n{result}\n</tool_response>",
+    "heading-and-fence": lambda name, result: f"{result_heading(name)}\n```\n{result}\n```",
+    "heading-and-quotes": lambda name, result: f'{result_heading(name)}\n"""\n{result}\n"""',
     "sentence": lambda name, result: f"The tool {name} returned this result:\n{result}",
     "sentence-and-request": lambda name, result: f"The tool {name} returned this result:\n{result}\nNow answer.",
     "bare": lambda name, result: result,
 }
+"""Measured in the same way without a grammar; answered, called again, of 31: heading 11, 12; heading-in-line 4, 20;
+tags 2, 4; heading-and-tags 7, 3; heading-and-fence 9, 8; heading-and-quotes 5, 23; sentence 12, 7;
+sentence-and-request 17, 3; bare 6, 14. The last but one discourages a second call that a question may need.
+"""
 
 
 def fits(wanted: Any, found: Any) -> bool:
@@ -153,7 +164,7 @@ def count_calls(asked: Asked, one: dict[str, Any], system: str, tools: Tools, gr
 def count_answers(
     asked: Asked, one: dict[str, Any], shown: Callable[[str, str], str], tools: Tools
 ) -> tuple[int, int, int]:
-    """Return how many responses to a result have a fact of it, how many call a tool, and of how many."""
+    """Return how many responses to a result have a fact of it and no markup, how many call a tool, and of how many."""
     answered = called = asked_for = 0
     for question in one["questions"]:
         if (known := one["results"].get(question["tool"])) is None:
@@ -170,7 +181,9 @@ def count_answers(
         message = asked.response(messages, tools)
         calls = bool(message.tool_calls or message.rejected)
         called += calls
-        answered += not calls and any(fact in (message.content or "") for fact in known["facts"])
+        content = message.content or ""
+        answers = not any(mark in content for mark in ("<tool", "```", '"""', "Result of"))
+        answered += not calls and answers and any(fact in content for fact in known["facts"])
         asked_for += 1
     return answered, called, asked_for
 

@@ -42,11 +42,6 @@ from toolfmt.render.verify.delivery import delivered, proved
 from toolfmt.render.verify.sentinel_request import aligned, sentinel_request_of, spellings
 
 
-def in_words(id: str) -> str:
-    """The turn of a result that is passed as text."""
-    return f"user: Result of find:\n<tool_response>\nresult {id}\n</tool_response>"
-
-
 def written(*ids: str) -> str:
     """The calls as the templates here write them."""
     return "".join(f'<tool_call>{{"name": "find", "arguments": {{"at": "at {id}"}}}}</tool_call>' for id in ids)
@@ -196,7 +191,7 @@ NEEDED: dict[str, tuple[list[dict[str, Any]], str, str, str, str]] = {
         "{{ raise_exception('three') }}{%- endif %}" + PLAIN,
         turns(
             "user: one",
-            *(turn for id in "abc" for turn in (f"assistant: {written(id)}", in_words(id))),
+            *(turn for id in "abc" for turn in (f"assistant: {written(id)}", f"user: Result of find:\nresult {id}")),
         ),
         PLAIN,
         turns("user: one", *(turn for id in "abc" for turn in (f"assistant: {written(id)}", f"tool: result {id}"))),
@@ -350,7 +345,7 @@ CALLS_DROPPED = template().replace("m.tool_calls or []", "[]")
 WRITTEN = """assistant: <tool_call>
 {"name": "find", "arguments": {"at": "at a"}}
 </tool_call>"""
-IN_WORDS = in_words("a")
+IN_WORDS = "user: Result of find:\nresult a"
 
 
 @pytest.mark.parametrize(

@@ -657,10 +657,7 @@ def test_malformed_messages_are_rejected_by_position(tmp_path: Path, messages: A
 def test_ids_and_names_of_any_type_do_no_harm(tmp_path: Path) -> None:
     odd = [USER, {"role": "assistant", "tool_calls": [{**call(), "id": ["x"]}]}]
     odd.append({"role": "tool", "tool_call_id": ["x"], "name": None, "content": None})
-    assert (
-        "Result of get_weather:\n<tool_response>\n</tool_response><|end|>"
-        in made(tmp_path, DROPS_TOOLS).render(odd, [TOOL]).text
-    )
+    assert "Result of get_weather:<|end|>" in made(tmp_path, DROPS_TOOLS).render(odd, [TOOL]).text
 
 
 def test_malformed_tools_are_rejected(tmp_path: Path) -> None:

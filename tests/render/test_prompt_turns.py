@@ -150,17 +150,14 @@ def test_a_document_is_not_lost_in_a_user_message(tmp_path: Path) -> None:
     skips = template(content=PARTS).replace("for m in messages", "for m in messages if m.role != 'tool'")
     prompt = made(tmp_path, skips).render([USER, turn(call()), result("callA0001", [DOCUMENT])], [TOOL])
     assert prompt.adaptations == ("results-as-user-messages",)
-    assert (
-        '<|user|>Result of get_weather:\n<tool_response>\n{"title": "Oslo", "snippet": "rain"}\n</tool_response><|end|>'
-        in prompt.text
-    )
+    assert '<|user|>Result of get_weather:\n{"title": "Oslo", "snippet": "rain"}<|end|>' in prompt.text
 
 
 def test_an_image_stays_a_part_in_a_user_message(tmp_path: Path) -> None:
     takes = "(m.content if m.content is string else m.content | map(attribute='text', default='<image>') | join('+'))"
     skips = template(content=takes).replace("for m in messages", "for m in messages if m.role != 'tool'")
     prompt = made(tmp_path, skips).render([USER, turn(call()), result("callA0001", [IMAGE, "x"])], [TOOL])
-    assert "<|user|>Result of get_weather:\n<tool_response>\n+<image>+x+\n</tool_response><|end|>" in prompt.text
+    assert "<|user|>Result of get_weather:\n+<image>+x<|end|>" in prompt.text
 
 
 # Content

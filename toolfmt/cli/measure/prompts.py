@@ -11,7 +11,7 @@ from toolfmt.cli.measure.subject import NotAnswered, Sampling
 from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.formats import prose, write
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.prompting.tool_descriptions import RESULT_TAGS, result_heading
+from toolfmt.formats.prompting.tool_descriptions import result_heading
 from toolfmt.model.model import Model
 from toolfmt.render.prompt import Prompt
 
@@ -50,9 +50,8 @@ def messages_in_words(format: ToolCallFormat, question: Question) -> list[dict[s
         return messages
     calls = question.scenario.calls
     made = write(format, [(call["name"], call["arguments"]) for call in calls], tools())
-    begin, end = RESULT_TAGS
     results = "\n\n".join(
-        f"{result_heading(call['name'])}\n{begin}\n{json.dumps(result, ensure_ascii=False)}\n{end}"
+        f"{result_heading(call['name'])}\n{json.dumps(result, ensure_ascii=False)}"
         for call, result in zip(calls, question.scenario.results, strict=True)
     )
     return [*messages, {"role": "assistant", "content": made}, {"role": "user", "content": results}]

@@ -63,7 +63,7 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
-from toolfmt.formats.prompting.tool_descriptions import RESULT_TAGS, result_heading
+from toolfmt.formats.prompting.tool_descriptions import result_heading
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.render.adapt.remedies import (
@@ -220,9 +220,7 @@ def _results_as_user(
             done[RESULTS_AS_USER] = None
             name = answered.get(id(message))
             heading = result_heading(name) if name else "Result:"
-            begin, end = RESULT_TAGS
-            content = joined(f"{heading}\n{begin}", flattened(message.get("content")), "\n")
-            message = {"role": "user", "content": joined(content, end, "\n")}
+            message = {"role": "user", "content": joined(heading, flattened(message.get("content")), "\n")}
         if after_result and message["role"] == "user":
             adapted[-1] = {**adapted[-1], "content": joined(adapted[-1]["content"], message.get("content"), "\n\n")}
         else:
