@@ -276,10 +276,12 @@ def _nothing_to_do(facts: Facts, format: ToolCallFormat, support: RuntimeSupport
 def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
     found, name = support.parser, parser_name(format, MLX_LM)
     if _finds_itself(format, support):
-        return _nothing_to_do(facts, format, support)
+        made = _nothing_to_do(facts, format, support)
+        return replace(made, remark="; ".join(filter(None, (made.remark, _objects_only(facts)))))
     if name is not None and name != found and not misread(facts, MLX_LM, name):
-        instead = f"; otherwise it uses {found}" if found else ""
-        return Advice(MLX_LM, setting(name), remark=f"in tokenizer_config.json{instead}")
+        instead = f"otherwise it uses {found}" if found else ""
+        remarks = ("in tokenizer_config.json", instead, _objects_only(facts))
+        return Advice(MLX_LM, setting(name), remark="; ".join(filter(None, remarks)))
     if found is not None:
         return _without(facts, MLX_LM, format, f"it selects its parser {found}, which misparses these calls")
     return _without(facts, MLX_LM, format, "no parser for this format")
