@@ -307,8 +307,11 @@ def test_what_to_do_next_is_a_line_each() -> None:
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     lines = shown(replace(FULL, strategy="prompt"), 140)
     (line,) = [line for line in lines if "stop strings" in line]
-    when = "if the system prompt describes tools (stops a model that invents a tool result)"
+    when = "if the prompt describes the tools (stops a model that invents a tool result)"
     assert line.strip() == f'stop strings  <end> </s>; also "{RESULT_HEADING}" {when}'
+    alone = replace(FULL, strategy="prompt", profile=replace(FULL.profile, stop=(), stop_of_calls=()))
+    (line,) = [line for line in shown(alone, 140) if "stop strings" in line]
+    assert line.strip() == f'stop strings  "{RESULT_HEADING}" {when}'
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 
 

@@ -277,8 +277,8 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
     if is_broken(report):
         return []
     lines = []
-    if report.profile.stop:
-        lines.append(("stop strings", _stops(report), False))
+    if strings := _stops(report):
+        lines.append(("stop strings", strings, False))
     if report.profile.prefill:
         prefill = shortened(report.profile.prefill, _LONGEST)
         when = (
