@@ -335,6 +335,18 @@ def test_if_the_verdict_is_broken_the_next_line_shows_what_to_do() -> None:
         assert "First " not in report_page(other)
 
 
+@pytest.mark.parametrize("code", ["TF022", "TF061"])
+def test_the_first_step_names_the_runtimes_that_select_a_wrong_parser(code: str) -> None:
+    wrong = (RuntimeSupport("mlx-lm", "x", "glm47", False), RuntimeSupport("vLLM", "x", None, None))
+    sections = replace(FULL.sections, runtime_support=wrong)
+    broken = Verdict("broken", "Not to be relied on.")
+    made = replace(FULL, findings=(finding(code, "error"),), verdict=broken, sections=sections)
+    assert any(line.endswith(f"first         {code} (see below), if you use mlx-lm: Do this.") for line in shown(made))
+    assert f"First {code}, if you use mlx-lm: Do this." in report_page(made)
+    for_all = replace(made, findings=(*made.findings, finding("TF090", "error")))
+    assert any(line.endswith("first         TF090 (see below): Do this.") for line in shown(for_all))
+
+
 def test_if_no_prompt_can_be_made_no_stop_is_shown() -> None:
     failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, RAISED))
     for text in ("stop strings", "prompt", "decode"):

@@ -226,7 +226,7 @@ def _counted(notes: Sequence[Finding]) -> str:
 def _next(report: Report, width: int) -> str:
     """Return lines with the next steps. A command is on one line, however long."""
     step = first_step(report)
-    first = visible(f"{step[0]} (see below): {step[1]}") if step else ""
+    first = visible("{} (see below){}: {}".format(*step)) if step else ""
     rows = [*([("first", first, False)] if first else ()), *_serving(report), *_decoding(report)]
     widest = max((len(where) for where, *_ in rows), default=0)
     room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.formats import default_format
-from toolfmt.inspect.checks import is_about_parsing, summary
-from toolfmt.inspect.report.report import Finding, FormatDecision, Verdict
+from toolfmt.inspect.checks import is_about_parsing, is_about_selection, summary
+from toolfmt.inspect.report.report import Finding, FormatDecision, RuntimeSupport, Verdict
 from toolfmt.inspect.report.template_profile import Strategy
 
 _MOST_NAMED = 2
@@ -26,15 +26,17 @@ def verdict(
     *,
     renders: bool,
     takes_longer_requests: bool = False,
+    support: Sequence[RuntimeSupport] = (),
 ) -> Verdict:
     """Return the verdict on a model, from all its findings, its call format and how tools reach its prompts.
 
     `renders` is whether its template can be rendered at all, `takes_longer_requests` whether it rejects a plain
-    question, but not one with tools, a system message or its variables.
+    question, but not one with tools, a system message or its variables. `support` is what each runtime uses.
     """
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
-        return Verdict("broken", _broken(errors, renders=renders, takes_longer_requests=takes_longer_requests))
+        wrong = misled(errors, support)
+        return Verdict("broken", _broken(errors, wrong, renders=renders, takes_longer_requests=takes_longer_requests))
     if strategy == "prompt":
         return Verdict(
             "prompt-only",
@@ -60,13 +62,26 @@ def verdict(
     return Verdict("native", f"Tool calling works with the template as it is. Format: {_known(format)}.")
 
 
-def _broken(errors: Sequence[Finding], *, renders: bool, takes_longer_requests: bool) -> str:
+def misled(errors: Sequence[Finding], support: Iterable[RuntimeSupport]) -> tuple[str, ...]:
+    """Return the runtimes that select a wrong parser by themselves, if these errors are about nothing else."""
+    if not all(map(is_about_selection, errors)):
+        return ()
+    return tuple(one.runtime for one in support if one.right is False)
+
+
+def _broken(errors: Sequence[Finding], misled: Sequence[str], *, renders: bool, takes_longer_requests: bool) -> str:
     """The errors by name. If no template can be rendered, nothing else matters."""
     if not renders:
         return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
     if takes_longer_requests and {error.code for error in errors} == {_QUESTION}:
         return (
             f"Requests are rejected unless they contain what {_codes(errors)} names; `toolfmt render` does not add it."
+        )
+    if misled:
+        select = "selects" if len(misled) == 1 else "select"
+        return (
+            f"Prompts can be rendered, but {listed(misled)} {select} a parser that misreads the calls: "
+            f"{_named(errors)}. For other runtimes, use the settings that this report names."
         )
     if all(map(is_about_parsing, errors)):
         return f"Prompts can be rendered, but calls cannot be parsed reliably: {_named(errors)}."
