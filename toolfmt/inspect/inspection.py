@@ -83,6 +83,7 @@ def _judged(
             facts.profile.strategy,
             renders=facts.renders is not None,
             takes_longer_requests=facts.takes_longer_requests,
+            rejects_tools=facts.rejects_tools,
             support=facts.sections.runtime_support,
         ),
         model_type=files.model_type,

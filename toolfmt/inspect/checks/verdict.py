@@ -26,21 +26,24 @@ def verdict(
     *,
     renders: bool,
     takes_longer_requests: bool = False,
+    rejects_tools: bool = False,
     support: Sequence[RuntimeSupport] = (),
 ) -> Verdict:
     """Return the verdict on a model, from all its findings, its call format and how tools reach its prompts.
 
     `renders` is whether its template can be rendered at all, `takes_longer_requests` whether it rejects a plain
-    question, but not one with tools, a system message or its variables. `support` is what each runtime uses.
+    question, but not one with tools, a system message or its variables. `rejects_tools` is whether it raises if
+    tools are sent, but not on a plain question. `support` is what each runtime uses.
     """
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         wrong = misled(errors, support)
         return Verdict("broken", _broken(errors, wrong, renders=renders, takes_longer_requests=takes_longer_requests))
     if strategy == "prompt":
+        loses = "raises an error if tools are sent" if rejects_tools else "does not render tools"
         return Verdict(
             "prompt-only",
-            "The template does not render tools. Tool calling works if the prompt describes them; "
+            f"The template {loses}. Tool calling works if the prompt describes them; "
             f"`toolfmt render` does this. Call format: {_requested(format)}.",
         )
     fixed = [finding for finding in findings if finding.severity == "warning" and finding.fixed_by in _BY_TOOLFMT]
