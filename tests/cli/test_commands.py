@@ -646,6 +646,8 @@ def test_explain_wraps_a_page_to_the_width_and_loses_no_word(columns: int, monke
 def test_explain_without_a_code_lists_every_finding_with_its_severity() -> None:
     lines = [line.split()[:3] for line in output("explain").splitlines() if line.startswith("TF")]
     assert [[checks.code(check), checks.name(check), checks.severity(check)] for check in checks.CHECKS] == lines
+    note = " ".join(output("explain").split("\n\n")[-1].split())
+    assert note == "The severity is the highest that the finding can have. In a report, it may be lower."
 
 
 def test_help_names_every_command_and_is_quick() -> None:
