@@ -22,7 +22,7 @@ from model_cases import MODELS, expected, json_text, made, request
 
 import toolfmt
 from toolfmt.cli.input import pieces
-from toolfmt.formats import FORMATS
+from toolfmt.formats import FORMATS, TOLERANCES
 from toolfmt.inspect import checks
 from toolfmt.inspect.report.report import Report
 from toolfmt.model.batch import Inspector
@@ -673,6 +673,8 @@ def test_bad_use_is_one_line() -> None:
     both = complaint("parse", "--format", "json", "--strict", "--tolerate", "set")
     assert both == "give either --strict or --tolerate; see toolfmt parse --help"
     assert "did you mean 'trailing_comma'?" in complaint("parse", "--format", "json", "--tolerate", "set,trailing")
+    unknown = complaint("parse", "--format", "json", "--tolerate", "foo")
+    assert [name for name in TOLERANCES if name not in unknown] == []
     assert complaint("render", "d") == "give --messages FILE, or --request FILE; see toolfmt render --help"
     for other in ("--messages", "--tools"):
         message = complaint("render", "d", "--request", "-", other, "-")
