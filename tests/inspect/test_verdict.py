@@ -109,6 +109,22 @@ def test_a_verdict_on_a_wrong_parser_names_the_runtimes_that_select_it() -> None
     assert "calls cannot be parsed reliably" in everywhere.sentence
 
 
+def test_the_verdict_names_the_servers_that_adapt_everything_themselves() -> None:
+    arguments, system = finding("TF014", "warning", "render"), finding("TF027", "warning", "render")
+    setting, described = finding("TF061", "warning", "setting"), finding("TF040", "warning", "prompt")
+    for found in ([arguments], [arguments, setting], [arguments, arguments]):
+        made = verdict(found, JSON, "template", renders=True, takes_objects=True)
+        assert (made.tools, made.sentence) == (
+            "adapted",
+            "Tool calling works if requests are adapted first. `toolfmt render` does this, and so do the chat "
+            "endpoints of vLLM, SGLang and mlx-lm. Format: json (verified, 6/6 round trips). "
+            "Otherwise: double-encoded arguments (TF014).",
+        )
+    for found, takes_objects in (([arguments], False), ([arguments, system], True), ([arguments, described], True)):
+        made = verdict(found, JSON, "template", renders=True, takes_objects=takes_objects)
+        assert "adapted first; `toolfmt render` does this. Format" in made.sentence
+
+
 def test_each_finding_is_named_once_and_many_are_counted() -> None:
     found = [finding(f"TF0{number}", "warning", "render") for number in (11, 11, 13, 14, 17, 19, 20)]
     sentence = verdict(found, JSON, "template", renders=True).sentence

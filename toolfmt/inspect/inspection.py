@@ -84,6 +84,7 @@ def _judged(
             renders=facts.renders is not None,
             takes_longer_requests=facts.takes_longer_requests,
             rejects_tools=facts.rejects_tools,
+            takes_objects=facts.yes("arguments_object"),
             support=facts.sections.runtime_support,
         ),
         model_type=files.model_type,

@@ -12,9 +12,11 @@ from toolfmt.formats import default_format
 from toolfmt.inspect.checks import is_about_parsing, is_about_selection, summary
 from toolfmt.inspect.report.report import Finding, FormatDecision, RuntimeSupport, Verdict
 from toolfmt.inspect.report.template_profile import Strategy
+from toolfmt.inspect.runtimes.template_choice import PASS_OBJECTS
 
 _MOST_NAMED = 2
 _QUESTION = "TF003"
+_ARGUMENTS = "TF014"
 _BY_TOOLFMT = ("render", "prompt")
 _UNKNOWN = "unknown (no known format parses the calls that the template renders)"
 
@@ -27,13 +29,15 @@ def verdict(
     renders: bool,
     takes_longer_requests: bool = False,
     rejects_tools: bool = False,
+    takes_objects: bool = False,
     support: Sequence[RuntimeSupport] = (),
 ) -> Verdict:
     """Return the verdict on a model, from all its findings, its call format and how tools reach its prompts.
 
     `renders` is whether its template can be rendered at all, `takes_longer_requests` whether it rejects a plain
     question, but not one with tools, a system message or its variables. `rejects_tools` is whether it raises if
-    tools are sent, but not on a plain question. `support` is what each runtime uses.
+    tools are sent, but not on a plain question, `takes_objects` whether it renders arguments that are objects.
+    `support` is what each runtime uses.
     """
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
@@ -50,11 +54,16 @@ def verdict(
     by_prompt = [finding for finding in fixed if finding.fixed_by == "prompt"]
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
     if by_render:
+        servers_do_it = takes_objects and {finding.code for finding in fixed} == {_ARGUMENTS}
         prompt = f" `toolfmt render` fixes {_codes(by_prompt)} only with `--strategy prompt`." if by_prompt else ""
+        who = "; `toolfmt render` does this"
+        if servers_do_it:
+            who = f". `toolfmt render` does this, and so do the chat endpoints of {listed(PASS_OBJECTS)}"
+        without = "Otherwise" if servers_do_it else "Without `toolfmt render`"
         return Verdict(
             "adapted",
-            "Tool calling works if requests are adapted first; `toolfmt render` does this. "
-            f"Format: {_known(format)}. Without `toolfmt render`: {_named(by_render)}.{prompt}",
+            f"Tool calling works if requests are adapted first{who}. Format: {_known(format)}. "
+            f"{without}: {_named(by_render)}.{prompt}",
         )
     if by_prompt:
         return Verdict(
