@@ -22,7 +22,7 @@ from model_cases import MODELS, expected, json_text, made, request
 
 import toolfmt
 from toolfmt.cli.input import pieces
-from toolfmt.formats import FORMATS
+from toolfmt.formats import FORMATS, TOLERANCES
 from toolfmt.inspect import checks
 from toolfmt.inspect.report.report import Report
 from toolfmt.model.batch import Inspector
@@ -646,6 +646,8 @@ def test_explain_wraps_a_page_to_the_width_and_loses_no_word(columns: int, monke
 def test_explain_without_a_code_lists_every_finding_with_its_severity() -> None:
     lines = [line.split()[:3] for line in output("explain").splitlines() if line.startswith("TF")]
     assert [[checks.code(check), checks.name(check), checks.severity(check)] for check in checks.CHECKS] == lines
+    note = " ".join(output("explain").split("\n\n")[-1].split())
+    assert note == "The severity is the highest that the finding can have. In a report, it may be lower."
 
 
 def test_help_names_every_command_and_is_quick() -> None:
@@ -671,6 +673,8 @@ def test_bad_use_is_one_line() -> None:
     both = complaint("parse", "--format", "json", "--strict", "--tolerate", "set")
     assert both == "give either --strict or --tolerate; see toolfmt parse --help"
     assert "did you mean 'trailing_comma'?" in complaint("parse", "--format", "json", "--tolerate", "set,trailing")
+    unknown = complaint("parse", "--format", "json", "--tolerate", "foo")
+    assert [name for name in TOLERANCES if name not in unknown] == []
     assert complaint("render", "d") == "give --messages FILE, or --request FILE; see toolfmt render --help"
     for other in ("--messages", "--tools"):
         message = complaint("render", "d", "--request", "-", other, "-")

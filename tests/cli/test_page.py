@@ -100,9 +100,11 @@ def test_remarks_on_a_runtime_are_below_its_line() -> None:
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
-    sentence = "or &#34;Result of&#34; if the system prompt describes tools (stops a model that invents a tool result)"
+    sentence = "&#34;Result of&#34; if the prompt describes the tools (stops a model that invents a tool result)"
     assert FULL.profile.stop
-    assert sentence in report_page(replace(FULL, strategy="prompt"))
+    assert f"or {sentence}" in report_page(replace(FULL, strategy="prompt"))
+    alone = replace(FULL, strategy="prompt", profile=replace(FULL.profile, stop=(), stop_of_calls=()))
+    assert f'<dt>Stop at</dt>\n  <dd><span class="quiet">{sentence}' in report_page(alone)
     assert sentence not in report_page(replace(FULL, strategy="template"))
 
 

@@ -307,8 +307,11 @@ def test_what_to_do_next_is_a_line_each() -> None:
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     lines = shown(replace(FULL, strategy="prompt"), 140)
     (line,) = [line for line in lines if "stop strings" in line]
-    when = "if the system prompt describes tools (stops a model that invents a tool result)"
+    when = "if the prompt describes the tools (stops a model that invents a tool result)"
     assert line.strip() == f'stop strings  <end> </s>; also "{RESULT_HEADING}" {when}'
+    alone = replace(FULL, strategy="prompt", profile=replace(FULL.profile, stop=(), stop_of_calls=()))
+    (line,) = [line for line in shown(alone, 140) if "stop strings" in line]
+    assert line.strip() == f'stop strings  "{RESULT_HEADING}" {when}'
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 
 
@@ -330,6 +333,18 @@ def test_if_the_verdict_is_broken_the_next_line_shows_what_to_do() -> None:
     ):
         assert not any(line.startswith("  next  first") for line in shown(other))
         assert "First " not in report_page(other)
+
+
+@pytest.mark.parametrize("code", ["TF022", "TF061"])
+def test_the_first_step_names_the_runtimes_that_select_a_wrong_parser(code: str) -> None:
+    wrong = (RuntimeSupport("mlx-lm", "x", "glm47", False), RuntimeSupport("vLLM", "x", None, None))
+    sections = replace(FULL.sections, runtime_support=wrong)
+    broken = Verdict("broken", "Not to be relied on.")
+    made = replace(FULL, findings=(finding(code, "error"),), verdict=broken, sections=sections)
+    assert any(line.endswith(f"first         {code} (see below), if you use mlx-lm: Do this.") for line in shown(made))
+    assert f"First {code}, if you use mlx-lm: Do this." in report_page(made)
+    for_all = replace(made, findings=(*made.findings, finding("TF090", "error")))
+    assert any(line.endswith("first         TF090 (see below): Do this.") for line in shown(for_all))
 
 
 def test_if_no_prompt_can_be_made_no_stop_is_shown() -> None:

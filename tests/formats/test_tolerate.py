@@ -155,7 +155,7 @@ def test_the_parser_of_a_prompt_and_of_a_model_allow_the_same() -> None:
         (
             {"tolerate": ["q"]},
             ValueError,
-            r"named 'q'; toolfmt\.formats\.TOLERANCES lists all names$",
+            rf"named 'q'; the names are {', '.join(TOLERANCES)}$",
         ),
         ({"tolerate": [3]}, TypeError, r"^tolerate must contain names of tolerances, not 3$"),
         ({"tolerate": True}, TypeError, r"^tolerate must be a collection of names, not bool$"),

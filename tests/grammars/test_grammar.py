@@ -11,6 +11,7 @@ import depth
 import lark
 import pytest
 from click.testing import CliRunner, Result
+from gbnf_reader import Gbnf
 from llguidance import LLMatcher
 from model_cases import MODELS
 
@@ -252,3 +253,15 @@ def test_every_format_makes_a_grammar_that_llguidance_takes() -> None:
     for format in depth.some(toolfmt.formats.FORMATS, 4):
         made = toolfmt.grammar(format, TOOLS, choice="required")
         assert not LLMatcher.validate_grammar(LLMatcher.grammar_from_lark(made.text)), format.name
+
+
+def test_the_help_names_the_invalid_calls_that_a_grammar_allows() -> None:
+    schema = {"type": "object", "properties": {"labels": {"type": "object"}}, "required": ["labels"]}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    allows = Gbnf(toolfmt.grammar("json", tools, syntax="gbnf", choice="required").text).accepts
+    for labels, rejected in (('{"a": 1}', 0), ('{"a": 1, "a": 1}', 0), ('{"a": 1, "a": 2}', 1)):
+        call = f'<tool_call>\n{{"name": "f", "arguments": {{"labels": {labels}}}}}\n</tool_call>'
+        assert allows(call)
+        assert len(toolfmt.parse(call, "json", tools=tools).rejected) == rejected
+    shown = " ".join(CliRunner().invoke(main, ["grammar", "--help"]).output.split())
+    assert "an object with arbitrary keys may repeat a key" in shown

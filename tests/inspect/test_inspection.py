@@ -206,7 +206,9 @@ def test_servers_that_parse_arguments_are_named_if_only_objects_are_accepted() -
         text = changed((EITHER_FORM, "{% set function = call.function %}{% set arguments = " + printed + " %}"))
         (finding,) = [one for one in inspect_template(text).findings if one.code == "TF014"]
         assert finding.fix.startswith(f"Pass arguments as {expected}; `toolfmt render` does this")
-        assert ("and so do vLLM's and SGLang's chat endpoints" in finding.fix) is (expected == "objects")
+        endpoints = "the chat endpoints of vLLM, SGLang and mlx-lm"
+        they = f"and so do {endpoints}" if expected == "objects" else f"but {endpoints} always pass objects"
+        assert they in finding.fix
 
 
 def test_a_declaration_that_agrees_is_no_finding(tmp_path: Path) -> None:

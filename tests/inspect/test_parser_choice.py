@@ -23,7 +23,7 @@ from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.runtimes.parser_choice import NEEDS, SERVES, ParserChoice, choose
 from toolfmt.inspect.runtimes.parser_registries import REASONING_PARSERS, TOOL_PARSERS, WITHOUT_FORMAT
 from toolfmt.inspect.runtimes.reasoning_choice import OPENED
-from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, SGLANG, TRANSFORMERS, VLLM
+from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, MLX_LM, SGLANG, TRANSFORMERS, VLLM
 
 READ: dict[str, dict[str, list[str]]] = json.loads(
     (Path(__file__).parents[1] / "support" / "runtime_readings.json").read_text(encoding="utf-8")
@@ -138,17 +138,24 @@ def test_the_parsers_of_gpt_oss_are_named_for_no_other_type(runtime: str, name: 
 @pytest.mark.sample(0)
 def test_if_a_template_takes_only_string_arguments_servers_are_advised_to_use_a_fixed_copy() -> None:
     strings_only = changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"))
-    by_runtime = {one.runtime: one.remark for one in inspect_template(strings_only).sections.advice}
-    assert by_runtime[VLLM].startswith(
+    remark = (
         "it passes the arguments of past calls as objects, which this template does not render correctly: "
         "serve the copy that toolfmt inspect DIR --fix"
     )
-    assert by_runtime[SGLANG].startswith(by_runtime[VLLM].partition("; ")[0])
-    assert "as objects there" not in by_runtime[TRANSFORMERS] + by_runtime[LLAMA_CPP]
+    by_runtime = {one.runtime: one for one in inspect_template(strings_only).sections.advice}
+    for runtime in (VLLM, SGLANG, MLX_LM):
+        assert remark in by_runtime[runtime].remark
+    assert by_runtime[MLX_LM].remark.startswith("in tokenizer_config.json; ")
+    detected = strings_only + "{# <tool_call> tool_call.name #}"
+    found = next(one for one in inspect_template(detected).sections.advice if one.runtime == MLX_LM)
+    assert found.text == "detected automatically: json_tools"
+    assert found.remark.startswith(remark)
+    for runtime in (TRANSFORMERS, LLAMA_CPP):
+        assert "as objects" not in by_runtime[runtime].remark
     for template in (TEMPLATE, TOOLS_PART + PLAIN):  # the second renders no calls, whatever their arguments are
         remarks = [one.remark for one in inspect_template(template, model_type="qwen3").sections.advice]
         assert len(remarks) > 4
-        assert not [remark for remark in remarks if "as objects there" in remark]
+        assert not [remark for remark in remarks if "as objects" in remark]
 
 
 def test_every_name_is_in_the_runtimes_registry() -> None:

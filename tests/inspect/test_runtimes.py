@@ -621,6 +621,15 @@ def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None
     assert advised(inspect_template(PLAIN))["any runtime"] == "toolfmt render DIR --request FILE --output messages"
 
 
+def test_a_template_that_raises_if_tools_are_sent_is_not_one_that_ignores_them() -> None:
+    report = inspect_template("{{ tools | map(attribute='function') | tojson if tools }}" + PLAIN)
+    assert report.verdict.tools == "prompt-only"
+    assert report.verdict.sentence.startswith("The template raises an error if tools are sent. Tool calling works if")
+    assert remarks(report)["any runtime"].startswith("the template raises an error if tools are sent; this command")
+    assert set(report.runtimes.values()) == {"none: the template raises an error if tools are sent"}
+    assert "does not render tools" in inspect_template(PLAIN).verdict.sentence
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("ending", [".jinja", ".j2"])
 def test_of_the_file_of_a_template_the_lines_can_be_typed(tmp_path: Path, ending: str) -> None:

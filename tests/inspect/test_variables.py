@@ -236,6 +236,7 @@ def test_tools_that_are_taken_elsewhere(source: str, name: str, form: str) -> No
     report = inspect_template(source)
     assert [(one.name, one.takes_tools) for one in report.sections.variables] == [(name, form)]
     assert findings(report) == ["TF042"]
+    assert "tools-not-rendered" not in [note.outcome for note in report.notes]  # they are rendered from there
 
 
 def test_a_second_name_for_tools_that_are_shown_is_no_finding() -> None:

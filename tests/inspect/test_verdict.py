@@ -16,7 +16,7 @@ from benchmarks.verdicts import CONVERSATIONS, proof
 from toolfmt.inspect.checks import ALL_OUTCOMES
 from toolfmt.inspect.checks.verdict import verdict
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report.report import Evidence, Finding, FixedBy, FormatDecision, Report, Severity
+from toolfmt.inspect.report.report import Evidence, Finding, FixedBy, FormatDecision, Report, RuntimeSupport, Severity
 
 JSON = FormatDecision("json", "verified", (Evidence("verified", "json", "6/6 round trips"),))
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
@@ -88,6 +88,41 @@ def test_the_verdict_is_made_of_all_findings(
     result = verdict(found, JSON, "prompt" if strategy == "prompt" else "template", renders=renders)
     assert result.tools == word
     assert [part for part in parts if part not in result.sentence] == []
+
+
+def test_a_verdict_on_a_wrong_parser_names_the_runtimes_that_select_it() -> None:
+    support = [RuntimeSupport(name, "x", "p", right) for name, right in (("a", False), ("b", None), ("c", False))]
+    for code, phrase in (("TF061", "wrong parser inferred"), ("TF022", "declared parser does not fit the template")):
+        errors = [finding(code, "error")]
+        result = verdict(errors, JSON, "template", renders=True, support=support)
+        assert (result.tools, result.sentence) == (
+            "broken",
+            f"Prompts can be rendered, but a and c select a parser that misreads the calls: {phrase} ({code}). "
+            "For other runtimes, use the settings that this report names.",
+        )
+        one = verdict(errors, JSON, "template", renders=True, support=support[:2])
+        assert "but a selects a parser" in one.sentence
+        unknown = verdict(errors, JSON, "template", renders=True, support=support[1:2])
+        assert "calls cannot be parsed reliably" in unknown.sentence
+    more = [*errors, finding("TF026", "error")]
+    everywhere = verdict(more, JSON, "template", renders=True, support=support)
+    assert "calls cannot be parsed reliably" in everywhere.sentence
+
+
+def test_the_verdict_names_the_servers_that_adapt_everything_themselves() -> None:
+    arguments, system = finding("TF014", "warning", "render"), finding("TF027", "warning", "render")
+    setting, described = finding("TF061", "warning", "setting"), finding("TF040", "warning", "prompt")
+    for found in ([arguments], [arguments, setting], [arguments, arguments]):
+        made = verdict(found, JSON, "template", renders=True, takes_objects=True)
+        assert (made.tools, made.sentence) == (
+            "adapted",
+            "Tool calling works if requests are adapted first. `toolfmt render` does this, and so do the chat "
+            "endpoints of vLLM, SGLang and mlx-lm. Format: json (verified, 6/6 round trips). "
+            "Otherwise: double-encoded arguments (TF014).",
+        )
+    for found, takes_objects in (([arguments], False), ([arguments, system], True), ([arguments, described], True)):
+        made = verdict(found, JSON, "template", renders=True, takes_objects=takes_objects)
+        assert "adapted first; `toolfmt render` does this. Format" in made.sentence
 
 
 def test_each_finding_is_named_once_and_many_are_counted() -> None:

@@ -580,8 +580,9 @@ def grammar(**given: Any) -> None:
     The argument is a MODEL whose format is used, the name of a FORMAT, or a .json FILE that defines a format. For a
     MODEL, the grammar contains the ids of markers that are single tokens.
 
-    The grammar allows only valid calls: declared tools with arguments that satisfy their schemas. If a schema cannot
-    be expressed as a grammar, an error names the tool and the argument, and the exit status is 2.
+    The grammar allows only valid calls: declared tools with arguments that satisfy their schemas. One exception: an
+    object with arbitrary keys may repeat a key, and the parser rejects the call if the values differ. If a schema
+    cannot be expressed as a grammar, an error names the tool and the argument, and the exit status is 2.
 
     If the grammar rejects some valid calls, a line on standard error names its restrictions (docs/grammars.md).
     """

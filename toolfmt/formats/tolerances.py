@@ -195,7 +195,7 @@ def _known(name: object) -> str:
         raise TypeError(f"tolerate must contain names of tolerances, not {name!r}")
     if name not in TOLERANCES:
         near = difflib.get_close_matches(name.lower(), TOLERANCES, n=3)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "toolfmt.formats.TOLERANCES lists all names"
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"the names are {', '.join(TOLERANCES)}"
         raise ValueError(f"there is no tolerance named {name!r}; {hint}")
     return name
 

@@ -128,6 +128,12 @@ class Facts:
         return bool(self._question_prompts) and not any(isinstance(prompt, str) for prompt in self._question_prompts)
 
     @property
+    def rejects_tools(self) -> bool:
+        """Whether it raises if tools are sent, but not on a plain question."""
+        raises = self.renders is not None and self.capabilities["tools"].answer == "error"
+        return raises and not self.rejects_questions
+
+    @property
     def takes_longer_requests(self) -> bool:
         """Whether it raises on a plain question, but not if tools, a system message or its variables are sent too."""
         first, *others = self._question_prompts or [""]

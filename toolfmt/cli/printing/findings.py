@@ -11,6 +11,7 @@ from toolfmt.cli.printing.layout import UNWRAPPED, printed
 from toolfmt.cli.printing.severities import SEVERITY_STYLES
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 
+_SEVERITY_NOTE = "The severity is the highest that the finding can have. In a report, it may be lower."
 _LINE_END = re.compile(r"\n\s*(?![-*] )")
 
 
@@ -21,7 +22,7 @@ def page_text(text: str, width: int, colour: bool) -> str:
 
 
 def findings_table(width: int, colour: bool) -> str:
-    """Return a table of all findings: code, name, severity, and the first sentence of the page."""
+    """Return a table of all findings: code, name, highest severity, and the first sentence of the page."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(3):
         table.add_column(no_wrap=True)
@@ -29,7 +30,8 @@ def findings_table(width: int, colour: bool) -> str:
     for check in CHECKS:
         worst = severity(check)
         table.add_row(code(check), name(check), Text(worst, SEVERITY_STYLES[worst]), Text(first_sentence(page(check))))
-    return printed(table, width, colour)
+    note = Text(f"\n{_SEVERITY_NOTE}")
+    return printed(table, width, colour) + printed(note, width, colour)
 
 
 def first_sentence(text: str) -> str:

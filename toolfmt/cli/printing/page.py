@@ -72,7 +72,7 @@ def report_page(report: Report, index: str = "") -> str:
         style_hash=style_hash(style),
         level=LEVELS[report.verdict.tools],
         counts=counts(report),
-        first=": ".join(first_step(report) or ()),
+        first="{}{}: {}".format(*step) if (step := first_step(report)) else "",
         chapters=_chapters(report),
         findings=findings,
         pages={finding.code: _page(finding.code) for finding in (*findings, *report.notes)},

@@ -226,7 +226,7 @@ def _counted(notes: Sequence[Finding]) -> str:
 def _next(report: Report, width: int) -> str:
     """Return lines with the next steps. A command is on one line, however long."""
     step = first_step(report)
-    first = visible(f"{step[0]} (see below): {step[1]}") if step else ""
+    first = visible("{} (see below){}: {}".format(*step)) if step else ""
     rows = [*([("first", first, False)] if first else ()), *_serving(report), *_decoding(report)]
     widest = max((len(where) for where, *_ in rows), default=0)
     room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)
@@ -277,8 +277,8 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
     if is_broken(report):
         return []
     lines = []
-    if report.profile.stop:
-        lines.append(("stop strings", _stops(report), False))
+    if strings := _stops(report):
+        lines.append(("stop strings", strings, False))
     if report.profile.prefill:
         prefill = shortened(report.profile.prefill, _LONGEST)
         when = (

@@ -14,7 +14,7 @@ def invented_result(report: Report) -> str:
     """Return the additional stop string of a prompt that describes the tools: an invented tool result."""
     if report.strategy != "prompt":
         return ""
-    return f'"{RESULT_HEADING}" if the system prompt describes tools (stops a model that invents a tool result)'
+    return f'"{RESULT_HEADING}" if the prompt describes the tools (stops a model that invents a tool result)'
 
 
 def stops(report: Report) -> list[tuple[list[str], str]]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
+from toolfmt._util.text_lists import listed
 from toolfmt.cli.printing.severities import by_severity, notable
+from toolfmt.inspect.checks.verdict import misled
 from toolfmt.inspect.report.report import Report, ToolsWord
 
 Level: TypeAlias = Literal["good", "care", "bad"]
@@ -22,15 +24,19 @@ def is_broken(report: Report) -> bool:
     return all(answer.answer == "error" for answer in report.capabilities.values())
 
 
-def first_step(report: Report) -> tuple[str, str] | None:
-    """Return what to do first if there is an error: the code and the fix of the first one.
+def first_step(report: Report) -> tuple[str, str, str] | None:
+    """Return what to do first if there is an error: the code, for which runtimes (empty for all), and the fix.
+
+    An error that affects all runtimes comes before one about the parser that a runtime selects by itself.
 
     None if there is no error, or if no template can be rendered, which the advice already states.
     """
     errors = [finding for finding in report.findings if finding.severity == "error"]
     if report.verdict.tools != "broken" or not errors or report.template is None or is_broken(report):
         return None
-    return errors[0].code, errors[0].fix
+    affected = [(misled([error], report.sections.runtime_support), error) for error in errors]
+    runtimes, first = next((one for one in affected if not one[0]), affected[0])
+    return first.code, f", if you use {listed(runtimes, 'or')}" if runtimes else "", first.fix
 
 
 def counts(report: Report) -> str:

@@ -143,6 +143,11 @@ def is_about_parsing(finding: Finding) -> bool:
     return getattr(_by_key()[finding.code.lower()], "ABOUT_PARSING", False)
 
 
+def is_about_selection(finding: Finding) -> bool:
+    """Whether the finding is only about the parser that a runtime selects by itself."""
+    return getattr(_by_key()[finding.code.lower()], "ABOUT_SELECTION", False)
+
+
 def page(check: ModuleType) -> str:
     """The page of a finding, in Markdown: what it is, why it matters, what to do, an example."""
     return (check.__doc__ or "").strip() + "\n"

@@ -60,6 +60,8 @@ def _reads_tools(template: ChatTemplate) -> bool:
 def _not_rendered(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None or facts.shows_tools or not _reads_tools(facts.renders.template):
         return
+    if any(variable.takes_tools for variable in facts.sections.variables):
+        return  # it renders tools that are passed elsewhere, which TF042 reports
     answer = facts.capabilities["tools"]
     why = f"throws: {answer.evidence}" if answer.answer == "error" else "does not render them"
     if answer.answer == "error" and not takes_questions(facts.renders):

@@ -14,8 +14,8 @@ the form that it does not accept, the template raises an error, drops the argume
 would never write. Models copy the calls in their history.
 
 Affected runtimes: every runtime that passes arguments in the form that the template does not accept. The chat endpoints
-of vLLM (0.33.0) and SGLang (0.5.23) convert a string to an object. If the template rejects strings, these endpoints
-work; only programs that render the template themselves are affected.
+of vLLM (0.33.0), SGLang (0.5.23) and mlx-lm (0.32.2) convert a string to an object. If the template rejects strings,
+these endpoints work; only programs that render the template themselves are affected.
 
 Example:
 
@@ -28,13 +28,15 @@ the arguments can accept both forms. A template that needs each argument cannot,
 
     {{ tool_call.arguments if tool_call.arguments is string else tool_call.arguments | tojson }}
 
-References: vLLM 0.33.0 (renderers/chat_utils/chat_message.py); SGLang 0.5.23 (entrypoints/openai/serving_chat.py).
+References: vLLM 0.33.0 (renderers/chat_utils/chat_message.py); SGLang 0.5.23 (entrypoints/openai/serving_chat.py);
+mlx-lm 0.32.2 (server.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.checks.editing.edits import unless_string
 from toolfmt.inspect.checks.editing.sites import Sites
@@ -42,6 +44,7 @@ from toolfmt.inspect.checks.editing.source import Edit
 from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.runtimes.template_choice import PASS_OBJECTS
 
 OUTCOMES = {
     "double-encoded": FindingOutcome(
@@ -118,14 +121,11 @@ def _rejected(facts: Facts, capability: str, given: str, instead: str, outcome: 
 def _does_it(instead: str) -> str:
     """Return who passes arguments as `objects` or `strings`, whatever the client sends.
 
-    vLLM 0.33.0 (renderers/chat_utils/chat_message.py) and SGLang 0.5.23 (entrypoints/openai/serving_chat.py) parse
-    strings to objects, and never convert objects to strings.
+    vLLM 0.33.0 (renderers/chat_utils/chat_message.py), SGLang 0.5.23 (entrypoints/openai/serving_chat.py) and mlx-lm
+    0.32.2 (server.py) parse strings to objects, and never convert objects to strings.
     """
-    servers = (
-        ", and so do vLLM's and SGLang's chat endpoints"
-        if instead == "objects"
-        else ", but vLLM's and SGLang's chat endpoints always pass objects"
-    )
+    endpoints = f"the chat endpoints of {listed(PASS_OBJECTS)}"
+    servers = f", and so do {endpoints}" if instead == "objects" else f", but {endpoints} always pass objects"
     return f"`toolfmt render` does this{servers}"
 
 

@@ -39,6 +39,7 @@ from toolfmt.inspect.runtimes.template_choice import MLX_LM
 SEVERITY: Severity = "error"
 SUMMARY = "declared parser does not fit the template"
 ABOUT_PARSING = True
+ABOUT_SELECTION = True
 SETTING: Setting = "parser"
 ABOUT_FILES = True
 

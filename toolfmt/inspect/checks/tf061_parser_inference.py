@@ -42,6 +42,7 @@ from toolfmt.inspect.runtimes.runtime_support import declares_parser, misled, mi
 from toolfmt.inspect.runtimes.template_choice import MLX_LM, MLX_SWIFT_LM
 
 ABOUT_PARSING = True
+ABOUT_SELECTION = True
 OUTCOMES = {
     "wrong-parser-inferred": FindingOutcome(
         "error", "setting", replaces="TF061 wrong-parser-inferred", about_files=True, setting="parser"

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 
 from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.formats import default_format
-from toolfmt.inspect.checks import is_about_parsing, summary
-from toolfmt.inspect.report.report import Finding, FormatDecision, Verdict
+from toolfmt.inspect.checks import is_about_parsing, is_about_selection, summary
+from toolfmt.inspect.report.report import Finding, FormatDecision, RuntimeSupport, Verdict
 from toolfmt.inspect.report.template_profile import Strategy
+from toolfmt.inspect.runtimes.template_choice import PASS_OBJECTS
 
 _MOST_NAMED = 2
 _QUESTION = "TF003"
+_ARGUMENTS = "TF014"
 _BY_TOOLFMT = ("render", "prompt")
 _UNKNOWN = "unknown (no known format parses the calls that the template renders)"
 
@@ -26,30 +28,42 @@ def verdict(
     *,
     renders: bool,
     takes_longer_requests: bool = False,
+    rejects_tools: bool = False,
+    takes_objects: bool = False,
+    support: Sequence[RuntimeSupport] = (),
 ) -> Verdict:
     """Return the verdict on a model, from all its findings, its call format and how tools reach its prompts.
 
     `renders` is whether its template can be rendered at all, `takes_longer_requests` whether it rejects a plain
-    question, but not one with tools, a system message or its variables.
+    question, but not one with tools, a system message or its variables. `rejects_tools` is whether it raises if
+    tools are sent, but not on a plain question, `takes_objects` whether it renders arguments that are objects.
+    `support` is what each runtime uses.
     """
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
-        return Verdict("broken", _broken(errors, renders=renders, takes_longer_requests=takes_longer_requests))
+        wrong = misled(errors, support)
+        return Verdict("broken", _broken(errors, wrong, renders=renders, takes_longer_requests=takes_longer_requests))
     if strategy == "prompt":
+        loses = "raises an error if tools are sent" if rejects_tools else "does not render tools"
         return Verdict(
             "prompt-only",
-            "The template does not render tools. Tool calling works if the prompt describes them; "
+            f"The template {loses}. Tool calling works if the prompt describes them; "
             f"`toolfmt render` does this. Call format: {_requested(format)}.",
         )
     fixed = [finding for finding in findings if finding.severity == "warning" and finding.fixed_by in _BY_TOOLFMT]
     by_prompt = [finding for finding in fixed if finding.fixed_by == "prompt"]
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
     if by_render:
+        servers_do_it = takes_objects and {finding.code for finding in fixed} == {_ARGUMENTS}
         prompt = f" `toolfmt render` fixes {_codes(by_prompt)} only with `--strategy prompt`." if by_prompt else ""
+        who = "; `toolfmt render` does this"
+        if servers_do_it:
+            who = f". `toolfmt render` does this, and so do the chat endpoints of {listed(PASS_OBJECTS)}"
+        without = "Otherwise" if servers_do_it else "Without `toolfmt render`"
         return Verdict(
             "adapted",
-            "Tool calling works if requests are adapted first; `toolfmt render` does this. "
-            f"Format: {_known(format)}. Without `toolfmt render`: {_named(by_render)}.{prompt}",
+            f"Tool calling works if requests are adapted first{who}. Format: {_known(format)}. "
+            f"{without}: {_named(by_render)}.{prompt}",
         )
     if by_prompt:
         return Verdict(
@@ -60,13 +74,26 @@ def verdict(
     return Verdict("native", f"Tool calling works with the template as it is. Format: {_known(format)}.")
 
 
-def _broken(errors: Sequence[Finding], *, renders: bool, takes_longer_requests: bool) -> str:
+def misled(errors: Sequence[Finding], support: Iterable[RuntimeSupport]) -> tuple[str, ...]:
+    """Return the runtimes that select a wrong parser by themselves, if these errors are about nothing else."""
+    if not all(map(is_about_selection, errors)):
+        return ()
+    return tuple(one.runtime for one in support if one.right is False)
+
+
+def _broken(errors: Sequence[Finding], misled: Sequence[str], *, renders: bool, takes_longer_requests: bool) -> str:
     """The errors by name. If no template can be rendered, nothing else matters."""
     if not renders:
         return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
     if takes_longer_requests and {error.code for error in errors} == {_QUESTION}:
         return (
             f"Requests are rejected unless they contain what {_codes(errors)} names; `toolfmt render` does not add it."
+        )
+    if misled:
+        select = "selects" if len(misled) == 1 else "select"
+        return (
+            f"Prompts can be rendered, but {listed(misled)} {select} a parser that misreads the calls: "
+            f"{_named(errors)}. For other runtimes, use the settings that this report names."
         )
     if all(map(is_about_parsing, errors)):
         return f"Prompts can be rendered, but calls cannot be parsed reliably: {_named(errors)}."

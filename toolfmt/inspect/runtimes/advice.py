@@ -24,7 +24,7 @@ from toolfmt.inspect.runtimes.parser_choice import chosen
 from toolfmt.inspect.runtimes.parser_inference import OWN_DEFAULT
 from toolfmt.inspect.runtimes.parser_line import has_place, our_parser
 from toolfmt.inspect.runtimes.reasoning_choice import reasoning_parser
-from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY, choices_of, misread, runtime_support
+from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY, choices_of, misread, no_tools, runtime_support
 from toolfmt.inspect.runtimes.template_choice import (
     LLAMA_CPP,
     MLX_LM,
@@ -53,7 +53,6 @@ _SPECIAL = 'send "skip_special_tokens": false'
 # https://github.com/ggml-org/llama.cpp/pull/22217, merged in April 2026
 _PARALLEL = 'builds before May 2026 allow one call per turn unless you send "parallel_tool_calls": true'
 _REJECTS = "the template rejects a plain question"
-_NOT_SHOWN = "the template renders no tools"
 _IN_QUESTION = "at the beginning of the first user message (the template supports no system message)"
 _EVERY_OUTPUT = "parses the output of transformers, and of every other runtime"
 _GUESSED = "the format is unknown"
@@ -138,7 +137,7 @@ def _named(facts: Facts, runtime: str) -> str:
     if facts.rejects_questions:
         return NONE + _rejects(facts)
     if not facts.shows_tools:
-        return NONE + (_unusable(facts) or _NOT_SHOWN)
+        return NONE + (_unusable(facts) or no_tools(facts))
     if _is_guess(facts):
         return f"{NONE}{_GUESSED}"
     choice = chosen(facts, runtime)
@@ -166,7 +165,7 @@ def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]
     request_note = f" and asks for calls in the {format.name} format" if format is not None and _is_guess(facts) else ""
     where = "in the system prompt" if facts.yes("system") else _IN_QUESTION
     remark = (
-        f"{_NOT_SHOWN}; this command describes them {where}{request_note}; "
+        f"{no_tools(facts)}; this command describes them {where}{request_note}; "
         "send the printed request, which has no `tools`"
     )
     made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
@@ -276,10 +275,12 @@ def _nothing_to_do(facts: Facts, format: ToolCallFormat, support: RuntimeSupport
 def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
     found, name = support.parser, parser_name(format, MLX_LM)
     if _finds_itself(format, support):
-        return _nothing_to_do(facts, format, support)
+        made = _nothing_to_do(facts, format, support)
+        return replace(made, remark="; ".join(filter(None, (made.remark, _objects_only(facts)))))
     if name is not None and name != found and not misread(facts, MLX_LM, name):
-        instead = f"; otherwise it uses {found}" if found else ""
-        return Advice(MLX_LM, setting(name), remark=f"in tokenizer_config.json{instead}")
+        instead = f"otherwise it uses {found}" if found else ""
+        remarks = ("in tokenizer_config.json", instead, _objects_only(facts))
+        return Advice(MLX_LM, setting(name), remark="; ".join(filter(None, remarks)))
     if found is not None:
         return _without(facts, MLX_LM, format, f"it selects its parser {found}, which misparses these calls")
     return _without(facts, MLX_LM, format, "no parser for this format")

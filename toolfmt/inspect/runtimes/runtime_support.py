@@ -56,6 +56,11 @@ def declares_parser(facts: Facts) -> bool:
     return facts.files.tokenizer_config.get(DECLARING_KEY) is not None
 
 
+def no_tools(facts: Facts) -> str:
+    """Return what the template does with the tools of a request if it does not show them."""
+    return f"the template {'raises an error if tools are sent' if facts.rejects_tools else 'renders no tools'}"
+
+
 def misled(facts: Facts, runtime: str) -> bool:
     """Return whether the template's text makes the runtime select its parser."""
     return any(_inferred(facts, choice).shown for choice in choices_of(facts) if choice.runtime == runtime)
@@ -113,7 +118,7 @@ def _derived(facts: Facts, choice: TemplateChoice) -> tuple[str | None, bool | N
     """Return what llama.cpp derives from the template; confirmed only for formats that declare it."""
     same = same_text(choice.with_tools, facts.template)
     if same and not facts.shows_tools:
-        return None, None, "the template renders no tools, so no parser can be derived from it"
+        return None, None, f"{no_tools(facts)}, so no parser can be derived from it"
     best = facts.decided.read_back
     confirmed = same and best is not None and DERIVED in parser_names(best.format, LLAMA_CPP)
     return DERIVED, True if confirmed else None, "it chooses or derives the parser by the template"
