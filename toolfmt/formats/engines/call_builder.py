@@ -427,7 +427,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
             self.flush()
         self._open = False
         continued, self._continued = self._continued, False
-        if not continued and (position < 0 or (position == 0 and self._refusal is None)):
+        if not continued and (position < 0 or (position == 0 and (self._refusal is None or self._complete))):
             # It ended within the prefix, although that became clear only now.
             of_this = (ToolCallStart, ToolCallArguments)
             self.events[:] = [e for e in self.events if not (isinstance(e, of_this) and e.index == self.index)]
