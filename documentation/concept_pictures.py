@@ -32,6 +32,7 @@ from documentation.drawing import (
     cut,
     lines,
 )
+from toolfmt.cli.measure.rates import wilson
 from toolfmt.formats import FORMATS
 from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
@@ -41,6 +42,8 @@ FOLDER = ROOT / "docs" / "pictures"
 _CALL = ("get_weather", {"city": "Oslo"})
 _CODE = int((WIDTH - 2 * MARGIN - 20) / CHARACTER_WIDTH)
 _ROW = 20
+_BLUE, _GREEN = "#9ec1f0", "#97d3a8"
+"""Colors of bars, on which a dark line is visible."""
 
 _ENGINES = (
     ("JSON object", "name and arguments in a JSON object", "json", ("JsonObject", "KeyedObject")),
@@ -225,6 +228,43 @@ def cuts_do_not_matter() -> str:
     return picture.svg()
 
 
+def small_model() -> str:
+    """How often a model of 135 million parameters calls a tool, with and without a grammar, from
+    `benchmarks/small_model.json`, the output of `toolfmt measure --json` (docs/measuring.md has the command)."""
+    cells = json.loads((ROOT / "benchmarks" / "small_model.json").read_text(encoding="utf-8"))["cells"]
+    picture = Picture("SmolLM2-135M-Instruct: calls with and without a grammar of toolfmt")
+    picture.words(MARGIN, picture.y + 14, "SmolLM2-135M-Instruct, 14 questions that need a tool", bold=True)
+    picture.down(34)
+    for grammar, label in (
+        ("none", "no grammar"),
+        ("required", "grammar: a call is required"),
+        ("named", "grammar: a call of the named tool"),
+    ):
+        rates = [one["rates"] for one in cells if one["grammar"] == grammar and one["wording"] != "no-tool"]
+        asked = sum(rate["called"]["of"] for rate in rates)
+        picture.words(MARGIN, picture.y + 12, label, size=13, ink=QUIET)
+        picture.down(18)
+        for name, told, ink in (("called", "called a tool", _BLUE), ("right_tool", "called the right tool", _GREEN)):
+            _bar(picture, told, sum(rate[name]["count"] for rate in rates), asked, ink)
+        picture.down(12)
+    picture.words(MARGIN, picture.y + 10, "The lines are 95 % confidence intervals.", size=12, ink=QUIET)
+    picture.down(10)
+    return picture.svg()
+
+
+def _bar(picture: Picture, label: str, count: int, of: int, ink: str) -> None:
+    """A bar of a share, with its confidence interval."""
+    left, width = MARGIN + 150, WIDTH - 2 * MARGIN - 150 - 70
+    low, high = wilson(count, of)
+    picture.words(MARGIN + 12, picture.y + 12, label, size=12)
+    picture.box(left, picture.y, width, 16)
+    if count:
+        picture.box(left, picture.y, width * count / of, 16, fill=ink)
+    picture.span(left + width * low, left + width * high, picture.y + 8)
+    picture.words(left + width + 10, picture.y + 12, f"{count} of {of}", size=13)
+    picture.down(22)
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "where_it_gets_lost": where_it_gets_lost,
     "format_anatomy": format_anatomy,
@@ -233,6 +273,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     "prompt_of_a_template": prompt_of_a_template,
     "four_verdicts": four_verdicts,
     "cuts_do_not_matter": cuts_do_not_matter,
+    "small_model": small_model,
 }
 
 

@@ -56,6 +56,11 @@ class Picture:
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" fill="{fill}" stroke="{edge}"/>'
         )
 
+    def span(self, begin: float, end: float, y: float) -> None:
+        """A level line with a short stroke at each end."""
+        way = f"M{begin:g} {y - 4:g}v8M{begin:g} {y:g}H{end:g}M{end:g} {y - 4:g}v8"
+        self.parts.append(f'<path d="{way}" fill="none" stroke="{INK}" stroke-width="1.5"/>')
+
     def arrow(self, points: Sequence[tuple[float, float]]) -> None:
         """A line through the points, with a head at its end."""
         way = " ".join(f"{x:g},{y:g}" for x, y in points)

@@ -4,6 +4,7 @@ headings, and the pictures match what toolfmt does now.
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from pages import command_lines, run, text_of
 
 from documentation.concept_pictures import FOLDER, PICTURES
+from toolfmt.cli.measure.rates import wilson
 from toolfmt.inspect import checks
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +22,10 @@ TREE = DOCS / "tools_do_not_work.md"
 WORDS = [
     page
     for page in (
-        *(DOCS / f"{name}.md" for name in ("index", "first_steps", "choose_settings", "publish_a_model", "concepts")),
+        *(
+            DOCS / f"{name}.md"
+            for name in ("index", "first_steps", "choose_settings", "publish_a_model", "concepts", "measuring")
+        ),
         TREE,
     )
     if page.exists()
@@ -119,3 +124,20 @@ def test_what_is_written_into_a_copy_is_shown_as_it_is(page: Path, tmp_path: Pat
 def test_every_picture_is_shown_somewhere() -> None:
     shown = "".join(map(text_of, WORDS))
     assert [name for name in PICTURES if f"pictures/{name}.svg" not in shown] == []
+
+
+def test_the_table_of_the_small_model_is_what_was_measured() -> None:
+    cells = json.loads(text_of(ROOT / "benchmarks" / "small_model.json"))["cells"]
+    _, _, after = text_of(ROOT / "docs" / "measuring.md").partition("<!-- from benchmarks/small_model.json -->")
+    rows = [line.strip("| ").split(" | ") for line in after.strip().partition("\n\n")[0].splitlines()]
+    assert rows[0] == ["grammar", "called", "right tool", "valid arguments", "invented arguments"]
+    for grammar, *shown in rows[2:]:
+        rates = [one["rates"] for one in cells if one["grammar"] == grammar.strip("`") and one["wording"] != "no-tool"]
+        expected = []
+        for name in rows[0][1:]:
+            counts = [rate[name.replace(" ", "_")] for rate in rates]
+            count, of = (sum(rate[key] for rate in counts) for key in ("count", "of"))
+            low, high = (round(100 * bound) for bound in wilson(count, of)) if of else (0, 0)
+            expected.append(f"{count} of {of} ({low}–{high} %)" if of else "–")
+        assert shown == expected, grammar
+    assert len(rows) == 6
