@@ -37,9 +37,9 @@ def registry() -> toolfmt.ToolRegistry:
         return f"Rain in {city}, 7 degrees."
 
     @registry.tool
-    def add(a: float, b: float) -> float:
-        """Add two numbers."""
-        return a + b
+    def set_timer(minutes: int) -> str:
+        """Start a timer."""
+        return f"The timer rings in {minutes} minutes."
 
     return registry
 
@@ -48,7 +48,7 @@ def registry() -> toolfmt.ToolRegistry:
     ("question", "name", "arguments", "answer"),
     [
         ("What is the weather in Oslo?", "get_weather", '{"city": "Oslo"}', "7 degrees"),
-        ("How much is 12 plus 30?", "add", '{"a": 12, "b": 30}', "42"),
+        ("Set a timer for 10 minutes.", "set_timer", '{"minutes": 10}', "10 minutes"),
     ],
 )
 def test_a_question_is_answered_with_the_result_of_a_call(
