@@ -12,6 +12,7 @@ from toolfmt.cli.printing.report import report_text
 from toolfmt.errors import FailureKind, TemplateError
 from toolfmt.inspect.comparison import compare
 from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.probe.needed_variables import GIVEN
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.error_messages import lacks_a_filter, thrown
 from toolfmt.inspect.report.report import Answer, Evidence, Report, TemplateFailure
@@ -287,7 +288,7 @@ def test_the_effects_of_a_variable_are_distinguished() -> None:
     (x,) = inspect_template(source).sections.variables
     assert [(one.kind, one.values, one.typed, one.error) for one in x.effects] == [
         ("fails", ('"b"',), '"b"', TemplateFailure("raised", "no b")),
-        ("printed", ("another string",), "", None),
+        ("printed", (f'another string (tested with "{GIVEN}")',), "", None),
     ]
 
 

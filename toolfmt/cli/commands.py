@@ -95,7 +95,7 @@ def main() -> None:
     metavar="CODES",
     help="Show only these findings: codes (TF014), code prefixes (TF01), names or severities. Repeatable.",
 )
-@click.option("--ignore", multiple=True, metavar="CODES", help="Do not show these. Repeatable.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Neither show nor count these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=Count(), metavar="N", help="Context size in tokens; shows which tools to leave out.")
 @click.option("--jobs", type=Count(), metavar="N", help="Inspect N models in parallel. [default: one per CPU]")
@@ -580,9 +580,10 @@ def grammar(**given: Any) -> None:
     The argument is a MODEL whose format is used, the name of a FORMAT, or a .json FILE that defines a format. For a
     MODEL, the grammar contains the ids of markers that are single tokens.
 
-    The grammar allows only valid calls: declared tools with arguments that satisfy their schemas. One exception: an
-    object with arbitrary keys may repeat a key, and the parser rejects the call if the values differ. If a schema
-    cannot be expressed as a grammar, an error names the tool and the argument, and the exit status is 2.
+    The grammar allows only valid calls: declared tools with arguments that satisfy their schemas. Two exceptions: the
+    choice `auto` allows free text, in which the parser may find a call; and an object with arbitrary keys may repeat a
+    key (the parser rejects the call if the values differ). If a schema cannot be expressed as a grammar, an error names
+    the tool and the argument, and the exit status is 2.
 
     If the grammar rejects some valid calls, a line on standard error names its restrictions (docs/grammars.md).
     """
