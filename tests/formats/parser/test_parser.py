@@ -298,6 +298,15 @@ def test_a_call_of_the_prefix_that_the_output_decides_is_not_emitted() -> None:
     assert [type(event) for event in read("That is all.</tool_call>", "auto", tools=TOOLS, prefix=prefix)] == [Content]
 
 
+def test_a_call_after_a_prefix_streams() -> None:
+    """Whether the prefix has its start marker, another call, or only text."""
+    begun = '{"name": "get_weather", "arguments": {"city": "Os'
+    for prefix, text in (("<tool_call>\n", begun), (CALL, f"\n<tool_call>\n{begun}"), ("Hm.", f"<tool_call>\n{begun}")):
+        parser = Parser("json", tools=TOOLS, prefix=prefix)
+        started = [event for piece in text for event in parser.feed(piece) if not isinstance(event, Content)]
+        assert merge(started) == [ToolCallStart(0, "get_weather"), ToolCallArguments(0, '{"city": "Os')]
+
+
 def test_headers_of_messages_are_no_text_where_reasoning_is() -> None:
     text = "<|channel|>commentary<|message|>One<|end|><|start|>assistant<|channel|>final<|message|>Two<|return|>"
     assert [part for _, part in summary(read(text, "gpt_oss", reasoning="text"))] == ["One", "Two"]
