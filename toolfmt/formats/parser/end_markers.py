@@ -15,16 +15,8 @@ _IN_LINE = re.compile(r"[ \t]*")
 
 
 def skip_trailing_markers(format: ToolCallFormat, scan: Scan, begin: int) -> Reading[bool]:
-    """Read trailing markers after a call, which are ignored. Return whether there are any; if not, read nothing.
-
-    A truncated output may end in the beginning of one.
-    """
+    """Read trailing markers after a call, which are ignored. Return whether there are any; if not, read nothing."""
     markers = format.markers
-    if scan.cut and scan.closed:
-        rest = scan.text[scan.at :]
-        if any(marker.startswith(rest) for marker in markers.ends):
-            scan.at = len(scan.text)
-            return True
     found, repeated = "", begin
     while True:
         more = yield from scan.literal(markers.trailing_markers)
