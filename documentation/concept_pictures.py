@@ -244,8 +244,8 @@ def small_model() -> str:
         asked = sum(rate["called"]["of"] for rate in rates)
         picture.words(MARGIN, picture.y + 12, label, size=13, ink=QUIET)
         picture.down(18)
-        for name, told, ink in (("called", "called a tool", _BLUE), ("right_tool", "called the right tool", _GREEN)):
-            _bar(picture, told, sum(rate[name]["count"] for rate in rates), asked, ink)
+        for name, shown, ink in (("called", "called a tool", _BLUE), ("right_tool", "called the right tool", _GREEN)):
+            _bar(picture, shown, sum(rate[name]["count"] for rate in rates), asked, ink)
         picture.down(12)
     picture.words(MARGIN, picture.y + 10, "The lines are 95 % confidence intervals.", size=12, ink=QUIET)
     picture.down(10)

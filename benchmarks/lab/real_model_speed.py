@@ -30,7 +30,7 @@ class TimedParser:
 
     def __init__(self, parser: Parser) -> None:
         self._parser, self.seconds, self.chunks = parser, 0.0, 0
-        self.begun = 0.0
+        self.first_token = 0.0
         """When the first token came."""
 
     def __getattr__(self, name: str) -> Any:
@@ -38,7 +38,7 @@ class TimedParser:
 
     def feed(self, text: str) -> list[Event]:
         begin = perf_counter()
-        self.begun = self.begun or begin
+        self.first_token = self.first_token or begin
         events = self._parser.feed(text)
         self.seconds += perf_counter() - begin
         self.chunks += 1
@@ -75,12 +75,12 @@ def main() -> None:
                     now = perf_counter()
                     if isinstance(event, ToolCallArguments) and not heard:
                         heard = True
-                        first.append(now - parser.begun)
+                        first.append(now - parser.first_token)
                     for _ in shape.push([event]):
                         pass
                     encoding += perf_counter() - now
-                if parser.begun:
-                    generation += perf_counter() - parser.begun
+                if parser.first_token:
+                    generation += perf_counter() - parser.first_token
                 parsing += parser.seconds
                 tokens += parser.chunks
         per_token[choice] = generation / tokens

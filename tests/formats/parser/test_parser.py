@@ -300,8 +300,8 @@ def test_a_call_of_the_prefix_that_the_output_decides_is_not_emitted() -> None:
 
 def test_a_call_after_a_prefix_streams() -> None:
     """Whether the prefix has its start marker, another call, or only text."""
-    begun = '{"name": "get_weather", "arguments": {"city": "Os'
-    for prefix, text in (("<tool_call>\n", begun), (CALL, f"\n<tool_call>\n{begun}"), ("Hm.", f"<tool_call>\n{begun}")):
+    start = '{"name": "get_weather", "arguments": {"city": "Os'
+    for prefix, text in (("<tool_call>\n", start), (CALL, f"\n<tool_call>\n{start}"), ("Hm.", f"<tool_call>\n{start}")):
         parser = Parser("json", tools=TOOLS, prefix=prefix)
         started = [event for piece in text for event in parser.feed(piece) if not isinstance(event, Content)]
         assert merge(started) == [ToolCallStart(0, "get_weather"), ToolCallArguments(0, '{"city": "Os')]

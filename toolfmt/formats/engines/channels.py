@@ -99,7 +99,7 @@ class Channels(Frame):
             yield from scan.skip_spaces()
             following = yield from scan.peek()
             scan.rewind(here)
-            if self.body is None or not self.body.closers:  # otherwise the body's own end marker ends the call
+            if self.body is None:  # otherwise the body ends the call
                 calls.need_end()
             # The end marker is a stop token, which the output often omits: at its end, and before another message.
             if following and following not in literals(*self.openers, *self.closers).first:
