@@ -67,16 +67,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         first = branches[0]
         severity: Severity = "warning" if first.serious else "note"
         stated = all(branch.parameter_left_out for branch in branches) and shows_descriptions(facts)
-        named = first.place.removeprefix(NAME_WITH) if first.place.startswith(NAME_WITH) else ""
-        fix = (
-            _WITHOUT.format(named)
-            if named
-            else _STATED
-            if stated
-            else _BY_CONDITION
-            if first.place == PLACE
-            else _FIXES[first.by]
-        )
+        if first.place.startswith(NAME_WITH):
+            fix = _WITHOUT.format(first.place.removeprefix(NAME_WITH))
+        elif stated:
+            fix = _STATED
+        else:
+            fix = _BY_CONDITION if first.place == PLACE else _FIXES[first.by]
         lines = _lines_with(facts, first.text) if first.by in ("text", "whole-text") else []
         if len(lines) > 1:
             all_of_them = f"remove every use of it from the template (lines {listed(lines)})"
