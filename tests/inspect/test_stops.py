@@ -31,6 +31,7 @@ STOPS = {
     "stepfun-ai-step3": (("<|EOT|>",), ()),
     "StepFun3.5-Flash": (("<|im_end|>",), ()),
     "upstage-Solar-Open-100B": ((), ("<|calls|>",)),
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": (("<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>"), ()),
     "GigaChat3-10B-A1.8B": ((), ()),  # <|message_sep|> opens the message of a call
     "Qwen-Qwen3-0.6B": (("<|im_end|>",), ()),
 }
@@ -58,6 +59,23 @@ def test_a_marker_that_ends_calls_and_responses_is_not_only_of_calls() -> None:
     )
     assert (report.profile.stop, report.profile.stop_of_calls) == (("<|end_of_msg|>",), ())
     assert report.sections.details["stop"].answer == "yes"
+
+
+def test_the_start_of_a_response_that_a_template_always_writes_is_not_its_end() -> None:
+    """Cohere Command A (03-2025) writes `<|CHATBOT_TOKEN|>` last, also after a call and without a request for it."""
+    report = inspect_template(
+        "<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>{{ tools | tojson if tools }}<|END_OF_TURN_TOKEN|>"
+        "{% set names = {'user': 'USER', 'assistant': 'CHATBOT', 'tool': 'SYSTEM', 'system': 'SYSTEM'} %}"
+        "{% for m in messages %}<|START_OF_TURN_TOKEN|><|{{ names[m.role] }}_TOKEN|>"
+        '{% if m.tool_calls %}<|START_ACTION|>[{% for c in m.tool_calls %}{"tool_call_id": "{{ loop.index0 }}", '
+        '"tool_name": "{{ c.function.name }}", "parameters": {{ c.function.arguments | tojson }}}'
+        "{{ ', ' if not loop.last }}{% endfor %}]<|END_ACTION|>{% elif m.role == 'tool' %}<|START_TOOL_RESULT|>"
+        "{{ m.content }}<|END_TOOL_RESULT|>{% elif m.role == 'assistant' %}<|START_RESPONSE|>{{ m.content }}"
+        "<|END_RESPONSE|>{% else %}{{ m.content }}{% endif %}<|END_OF_TURN_TOKEN|>{% endfor %}"
+        "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"
+    )
+    assert report.profile.format == "command_a"
+    assert (report.profile.stop, report.profile.stop_of_calls) == (("<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>"), ())
 
 
 def glm(path: Path, eos: list[int], **files: Any) -> toolfmt.Model:

@@ -59,6 +59,13 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
             ["does not render tools", "json (the model's own)"],
         ),
         (
+            [finding("TF042", "warning", "prompt")],
+            "prompt",
+            True,
+            "prompt-only",
+            ["does not render the request's `tools`, but reads tools from elsewhere (TF042)."],
+        ),
+        (
             [finding("TF014", "warning", "render")],
             "prompt",
             True,

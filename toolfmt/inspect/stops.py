@@ -42,11 +42,12 @@ def stops(facts: Facts) -> Stops:
     special_tokens, ends = facts.files.special_tokens, eos_tokens(facts.files, facts.tokenizer)
     if facts.renders is None:
         return Stops(_distinct(special_tokens.get("eos_token", ""), *ends))
-    handed_over = _handed_over(facts)
-    after = stop_strings(facts.renders, facts.shape, handed_over or _after_calls(facts), special_tokens)
-    in_words = stop_strings(facts.renders, facts.shape, "", special_tokens)
     named = {special_tokens.get("eos_token", ""), *ends}
     cuts = _cutting(facts) - named
+    handed_over = _handed_over(facts)
+    after_calls = handed_over if handed_over and handed_over not in cuts else _after_calls(facts)
+    after = stop_strings(facts.renders, facts.shape, after_calls, special_tokens)
+    in_words = stop_strings(facts.renders, facts.shape, "", special_tokens)
     every = tuple(stop for stop in _distinct(*after, *_ending_calls(facts), *ends) if stop not in cuts)
     turn_end = _after_response(facts.renders, facts.shape)
     of_calls = [stop for stop in every if stop not in {*in_words, *named} and stop not in turn_end]
@@ -59,9 +60,10 @@ def _after_response(renders: Renders, shape: TurnShape | None) -> str:
     return renders.text(messages, TOOLS).rpartition(REPLY)[2].partition(USER)[0]
 
 
-def opens_turns(facts: Facts, mark: str) -> bool:
-    """Return whether a user question follows this marker, which then does not end an output by itself."""
-    return facts.renders is not None and mark in facts.renders.text(user(), TOOLS).partition(USER)[0]
+def _starts_turns(renders: Renders, mark: str) -> bool:
+    """Return whether the marker comes before a question and does not end it: it does not end an output by itself."""
+    header, _, after = renders.text(user(), TOOLS).partition(USER)
+    return mark in header and mark != first_marker(after)
 
 
 def _distinct(*found: str) -> tuple[str, ...]:
@@ -84,7 +86,7 @@ def _handed_over(facts: Facts) -> str:
         closed = _ENDS_WITH.search(text[:end].rstrip())
         mark = closed[0] if closed else ""
     invented = set(facts.renders.tokens.values()) - set(facts.files.special_tokens.values())
-    return "" if mark in invented or opens_turns(facts, mark) else mark
+    return "" if mark in invented or _starts_turns(facts.renders, mark) else mark
 
 
 def _end_of_call(format: ToolCallFormat, region: Region, text: str) -> int:
@@ -101,11 +103,17 @@ def _after_calls(facts: Facts) -> str:
 
 
 def _ending_calls(facts: Facts) -> Iterator[str]:
-    """Yield the control token at the end of a rendered call that the format ignores: models stop there."""
+    """Yield the control token at the end of a rendered call that the format ignores: models stop there.
+
+    Except the start of a response: some templates write it even if no response is requested.
+    """
     best, region = facts.decided.read_back, _region(facts, facts.shape)
-    if best is not None and region is not None:
+    if best is not None and region is not None and facts.renders is not None:
         text = region.text.rstrip()
-        yield from (mark for mark in best.format.ignored_markers if mark.strip() and text.endswith(mark))
+        prompt = facts.renders.render(user(), TOOLS, generation=True)
+        prompt_end = prompt.rstrip() if isinstance(prompt, str) else ""
+        marks = (mark for mark in best.format.ignored_markers if mark.strip() and text.endswith(mark))
+        yield from (mark for mark in marks if not prompt_end.endswith(mark))
 
 
 def _cutting(facts: Facts) -> set[str]:

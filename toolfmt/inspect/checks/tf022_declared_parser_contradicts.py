@@ -6,7 +6,7 @@ reports a parser of the right format that misreads these calls.
 Why it matters: the template teaches the model one format, and the declaration makes the runtime expect another. Calls
 then arrive as raw markup in the response, or with a wrong name.
 
-Affected runtimes: every runtime that uses the declaration; mlx-lm reads `tool_parser_type`.
+Affected runtimes: every runtime that uses the declaration; mlx-lm and mlx-swift-lm read `tool_parser_type`.
 
 Example:
 
@@ -32,6 +32,7 @@ from toolfmt.inspect.format.decision import Declaration
 from toolfmt.inspect.report.report import Severity
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.runtimes.advice import setting
+from toolfmt.inspect.runtimes.parser_inference import mlx_swift_lm
 from toolfmt.inspect.runtimes.parser_line import our_parser
 from toolfmt.inspect.runtimes.runtime_support import declares_parser, misread, mlx_lm_reader
 from toolfmt.inspect.runtimes.template_choice import MLX_LM
@@ -77,11 +78,12 @@ def _misread(facts: Facts, declared: Declaration, format: ToolCallFormat) -> Ite
 
 
 def _instead(facts: Facts, format: ToolCallFormat) -> str:
-    """Return what to declare instead. mlx-lm reads the key and has its own names for parsers."""
+    """Return what to declare instead. mlx-lm and mlx-swift-lm read the key, with mlx-lm's names."""
     if name := mlx_lm_reader(facts):
+        readers = "mlx-lm and mlx-swift-lm" if mlx_swift_lm(None, name).parser else "mlx-lm"
         return (
-            f"Write {setting(name)} into tokenizer_config.json, which selects mlx-lm's parser for the {format.name} "
-            "format."
+            f"Write {setting(name)} into tokenizer_config.json, which selects the parser of {readers} for the "
+            f"{format.name} format."
         )
     if parser_name(format, MLX_LM):
         return f"Parse what mlx-lm generates with {our_parser(facts, format)}: it has no parser that reads these calls."

@@ -68,11 +68,11 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
         rejected = outcome == "rejected"
         if rejected and detail in by_definition:
             continue  # the tool itself is rejected, which TF041 reports
-        what = "are rejected" if rejected else f"do not come back exactly from toolfmt's {best.format.name} parser"
+        what = "are rejected" if rejected else f"are rendered so that the {best.format.name} parser cannot recover them"
         kinds = listed(trial.kind for trial in trials)
         render_note = "; `toolfmt render` writes them into the content" if rejected else ""
         yield Diagnostic(
-            f"Calls with {kinds} {what}: {'; '.join(filter(None, (detail, beyond)))}.",
+            f"Past calls with {kinds} {what}: {'; '.join(filter(None, (detail, beyond)))}.",
             f"Keep calls with {kinds} out of the history, or fix how the template renders arguments{render_note}.",
             trials[0].line or facts.capabilities["tool_calls"].line,
             "warning" if rejected else None,

@@ -17,6 +17,7 @@ from toolfmt.inspect.runtimes.template_choice import PASS_OBJECTS
 _MOST_NAMED = 2
 _QUESTION = "TF003"
 _ARGUMENTS = "TF014"
+_READ_ELSEWHERE = "TF042"
 _BY_TOOLFMT = ("render", "prompt")
 _UNKNOWN = "unknown (no known format parses the calls that the template renders)"
 
@@ -45,6 +46,8 @@ def verdict(
         return Verdict("broken", _broken(errors, wrong, renders=renders, takes_longer_requests=takes_longer_requests))
     if strategy == "prompt":
         loses = "raises an error if tools are sent" if rejects_tools else "does not render tools"
+        if any(finding.code == _READ_ELSEWHERE for finding in findings):
+            loses = f"does not render the request's `tools`, but reads tools from elsewhere ({_READ_ELSEWHERE})"
         return Verdict(
             "prompt-only",
             f"The template {loses}. Tool calling works if the prompt describes them; "
