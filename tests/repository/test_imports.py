@@ -28,13 +28,14 @@ ALLOWED: dict[str, set[str]] = {
     "templates": {"_util", "errors", "messages"},
     "inspect": {"_util", "errors", "messages", "formats", "templates"},
     "render": {"_util", "errors", "messages", "formats", "templates", "inspect"},
-    "model": {"_util", "errors", "messages", "formats", "grammars", "templates", "inspect", "render"},
+    "training": {"errors", "messages", "formats", "inspect", "render"},
+    "model": {"_util", "errors", "messages", "formats", "grammars", "templates", "inspect", "render", "training"},
     "agent": {"_util", "errors", "messages", "formats", "render", "model"},
     "integrations": {"errors", "messages", "formats", "grammars", "templates", "render", "model"},
     "testing": {"_util", "errors", "messages", "formats", "inspect"},
     "cli": {
         *("", "_util", "errors", "messages", "formats", "grammars", "templates", "inspect", "render", "model"),
-        *("agent", "integrations", "testing"),
+        *("agent", "integrations", "testing", "training"),
     },
 }
 # The same inside a package: each layer may import those before it. A module of the package itself is listed separately.

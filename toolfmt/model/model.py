@@ -36,6 +36,8 @@ from toolfmt.templates import ModelFiles, load_files
 
 if TYPE_CHECKING:
     from toolfmt.grammars.grammar import Grammar, GrammarSyntax
+    from toolfmt.training import TrainingText
+    from toolfmt.training.rendering import Train
 
 
 def load(path: str | Path, *, trusted: bool = False, profile: str | None = None) -> Model:
@@ -178,6 +180,42 @@ class Model:
     @cached_property
     def _markers(self) -> tuple[str, ...]:
         return tuple(self._making.markers())
+
+    def render_training(
+        self,
+        messages: object,
+        tools: object = None,
+        *,
+        train: Train = "all",
+        strict: bool = False,
+        now: datetime | None = None,
+        **options: Any,
+    ) -> TrainingText:
+        """Return the whole conversation, and which parts of it the model writes.
+
+        A response begins where the prompt for it ends, and includes the stop string. Its text must parse as exactly the
+        message; otherwise it is not trained, and `problems` contains the reason.
+
+        Args:
+            messages: The conversation, as for `render`.
+            tools: Tool definitions, as for `render`.
+            train: Which messages of the model to train: `all`, the `last` ones (those after the last question), or one
+                flag for each message.
+            strict: Raise if one of them cannot be verified.
+            now: As for `render`.
+            **options: Options and variables of `render`.
+
+        Raises:
+            BadMessages: The messages are not valid, or there is not one flag for each.
+            ToolfmtError: With `strict`, a message cannot be verified. Otherwise what `render` raises.
+        """
+        from toolfmt.training.rendering import training_text
+
+        tools = list(tools) if isinstance(tools, Iterator) else tools
+        given = {"now": now or datetime.now(), **options}
+        return training_text(
+            lambda some, **more: self.render(some, tools, **given, **more), messages, train=train, strict=strict
+        )
 
     def counter(self, tokenizer: Any = None) -> Callable[[str], int]:
         """Return a function that counts the tokens of a string.

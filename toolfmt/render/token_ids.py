@@ -40,19 +40,27 @@ def token_ids(text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, ma
 
     Raises `ToolfmtError` if a control token cannot be prevented.
     """
+    return token_ids_and_offsets(text, spans, tokenizer, markers=markers)[0]
+
+
+def token_ids_and_offsets(
+    text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, markers: Sequence[str] = ()
+) -> tuple[list[int], Offsets | None]:
+    """Return what `token_ids` returns, and the (begin, end) offsets of each token; None if the tokenizer has none."""
     reader = _Reader(tokenizer, markers)
     others = _Stretches(spans)
     cuts = {at for at, end in beginnings(text, reader.texts) if others.touch(at - 1, end)}
     while True:
-        ids, controls = reader.read(text, sorted(cuts))
-        if controls is None:
+        ids, offsets = reader.read(text, sorted(cuts))
+        if offsets is None:
             reader.check(ids, others.replaced(text, _LEADS[0]))
-            return ids
+            return ids, None
+        controls = (at for id, at in zip(ids, offsets, strict=True) if reader.is_control(id))
         found = {
             _cut(text, begin, end) for begin, end in controls if others.touch(*_without_whitespace(text, begin, end))
         }
         if not found:
-            return ids
+            return ids, offsets
         if found & cuts or None in found:
             raise _cannot()
         cuts |= {at for at in found if at is not None}
@@ -134,19 +142,21 @@ class _Reader:
         self.texts = tuple(dict.fromkeys([*added.values(), *(text.strip() for text in markers)]))
 
     def read(self, text: str, cuts: Sequence[int]) -> tuple[list[int], Offsets | None]:
-        """Return the ids of the pieces between the cuts, and the positions of control tokens if known."""
+        """Return the ids of the pieces between the cuts, and the offsets of their tokens if known."""
         ids: list[int] = []
-        controls: Offsets | None = []
+        offsets: Offsets | None = []
         for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
             piece = text[begin:end]
-            found, offsets = self._after_cut(piece) if begin else encoded(self._tokenizer, piece)
+            found, places = self._after_cut(piece) if begin else encoded(self._tokenizer, piece)
             ids += found
-            if offsets is None or controls is None:
-                controls = None
+            if places is None or offsets is None:
+                offsets = None
                 continue
-            places = zip(found, offsets, strict=True)
-            controls += [(first + begin, last + begin) for id, (first, last) in places if id in self._controls]
-        return ids, controls
+            offsets += [(first + begin, last + begin) for first, last in places]
+        return ids, offsets
+
+    def is_control(self, id: int) -> bool:
+        return id in self._controls
 
     def check(self, ids: Sequence[int], without: str) -> None:
         """Raise if there are more control tokens than in the prompt without untrusted text."""

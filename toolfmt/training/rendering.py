@@ -1,0 +1,329 @@
+"""Render a conversation for training: find the parts that the model writes, and verify them.
+
+A response begins where the prompt that the model got ends. That prompt is rendered from the messages before it. The
+response ends with the stop strings that the template writes. What is between them must parse as exactly the message;
+otherwise it is not trained.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Literal, TypeAlias
+
+from toolfmt.errors import BadMessages, ToolfmtError, WorkerUnavailable
+from toolfmt.formats import Parser, default_format
+from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
+from toolfmt.formats.tolerances import OF_THE_FORMAT
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.turn_markers import MARK
+from toolfmt.messages.message import Message as ParsedMessage
+from toolfmt.render.prompt import Prompt
+from toolfmt.render.request.messages import (
+    Message,
+    arguments_of,
+    calls_of,
+    checked_messages,
+    function_of,
+    reasoning_of,
+    text_of,
+)
+from toolfmt.render.verify.delivery import Span
+from toolfmt.training.spans import Problem, ProblemKind, TrainingSpan
+from toolfmt.training.training_text import TrainingText
+
+Train: TypeAlias = Literal["all", "last"] | Sequence[bool]
+"""Which messages of the model are trained: all, those after the last question, or those with a true flag."""
+Render: TypeAlias = Callable[..., Prompt]
+"""Renders messages; takes `add_generation_prompt`."""
+
+_SHORTEST_HEADER = 3
+"""The least number of characters of a generation prompt that identify the start of a response."""
+_TURN_END = re.compile(rf"{MARK.pattern}|\[\|[^\[\]|\s]{{1,40}}\|\]")
+"""A marker that may end a turn; the last alternative is EXAONE's `[|endofturn|]`."""
+_SHOWN = 30
+"""How many characters of a difference a problem quotes."""
+
+
+class _NotVerified(ToolfmtError):
+    """The text of a message parses as another one. The message names the difference."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A response to a prompt: a message, or one of its calls, and the messages before it."""
+
+    number: int
+    message: Message
+    before: Sequence[Message]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A response in the text.
+
+    `prefilled` is the part before `begin` that the generation prompt contains. The parser reads it up to `read`.
+    """
+
+    end: int
+    closing: str
+    read: int
+    begin: int = 0
+    prefilled: str = ""
+
+
+def training_text(render: Render, given: object, *, train: Train = "all", strict: bool = False) -> TrainingText:
+    """Return a conversation with the parts that the model writes.
+
+    `render` renders messages with the tools and options of the conversation, which is `given` in any form. Raises
+    `BadMessages` for a wrong number of flags in `train`, `ToolfmtError` if a message is not trained although it should
+    be, with `strict`, and what `render` raises for the whole conversation.
+    """
+    whole = render(given, add_generation_prompt=False)
+    roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, (list, tuple)) else []
+    messages = checked_messages(given, filter(None, roles))
+    chosen = _chosen(messages, train)
+    conversation = _Conversation(render, messages, whole)
+    spans = [
+        TrainingSpan(span.begin, span.end, span.message, span.role, "template")
+        for span in whole.spans
+        if span.role != "assistant" or not chosen[span.message]
+    ]
+    for number, message in enumerate(messages):
+        if message["role"] == "assistant" and chosen[number]:
+            spans += conversation.response(number)
+    problems = conversation.problems
+    untrained = next((problem for problem in problems if not problem.trained), None)
+    if strict and untrained is not None:
+        raise ToolfmtError(f"{untrained}; leave strict out to train the other messages")
+    spans.sort(key=lambda span: (span.begin, span.end))
+    return TrainingText(whole.text, tuple(spans), tuple(problems), whole)
+
+
+def _chosen(messages: Sequence[Message], train: Train) -> Sequence[bool]:
+    """Return for each message whether to train it, if it is the model's."""
+    if train == "all":
+        return [True] * len(messages)
+    if train == "last":
+        last = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=-1)
+        return [number > last for number in range(len(messages))]
+    if isinstance(train, str) or len(train) != len(messages):
+        what = repr(train) if isinstance(train, str) else f"{len(train)} flags for {len(messages)} messages"
+        raise BadMessages(f'train is {what}; give "all", "last" or one flag for each message')
+    return [bool(flag) for flag in train]
+
+
+class _Conversation:
+    """A rendered conversation, in which responses are located and verified."""
+
+    def __init__(self, render: Render, messages: Sequence[Message], whole: Prompt) -> None:
+        self._render = render
+        self._messages = messages
+        self._whole = whole
+        self._text = whole.text
+        self.problems: list[Problem] = []
+        self._headers: dict[str, None] = {}
+        self._spans = sorted(whole.spans, key=lambda span: (span.begin, span.end))
+
+    def response(self, number: int) -> Iterator[TrainingSpan]:
+        """Yield the spans of an assistant message, and add its problems."""
+        own = [span for span in self._spans if span.message == number]
+        if not own and _has_text(self._messages[number]):
+            self._add(number, "not-rendered", "its text is not in the rendered conversation", trained=False)
+        runs = list(self._runs(own))
+        parts = list(self._parts(number, len(runs)))
+        for (first, last), part in zip(runs, parts, strict=False):
+            yield from self._part(part, first, last)
+        for first, last in runs[len(parts) :]:
+            self._add(number, "not-found", "another message is rendered inside it", trained=False)
+            yield TrainingSpan(first.begin, last.end, number, "assistant", "template")
+
+    def _add(self, number: int, kind: ProblemKind, detail: str, *, trained: bool = True) -> None:
+        self.problems.append(Problem(number, kind, detail, trained))
+
+    def _runs(self, own: Sequence[Span]) -> Iterator[tuple[Span, Span]]:
+        """Yield the first and the last span of each turn that a message is rendered as."""
+        others = [span.begin for span in self._spans if span.message not in (-1, *(span.message for span in own[:1]))]
+        turns = groupby(own, key=lambda span: bisect_left(others, span.begin))
+        for _, turn in turns:
+            spans = list(turn)
+            yield spans[0], max(spans, key=lambda span: span.end)
+
+    def _parts(self, number: int, turns: int) -> Iterator[_Part]:
+        """Yield a message as it is, or one part for each call if it is rendered as that many turns."""
+        message, before = self._messages[number], self._messages[:number]
+        calls = calls_of(message)
+        if turns < 2 or len(calls) != turns:
+            yield from [_Part(number, message, before)] * (turns == 1)
+            return
+        results = [one for one in self._messages[number + 1 : number + 1 + turns] if one["role"] == "tool"]
+        for at, call in enumerate(calls):
+            text = message if at == 0 else {"role": "assistant", "content": ""}
+            done = [{**message, "tool_calls": calls[:at]}, *results[:at]] if at else []
+            yield _Part(number, {**text, "tool_calls": [call]}, [*before, *done])
+
+    def _part(self, part: _Part, first: Span, last: Span) -> Iterator[TrainingSpan]:
+        """Yield the spans of a turn, and add its problems."""
+        number = part.number
+        try:
+            prompt = self._render(part.before)
+            found, parsed = self._verified(part, prompt, first, last)
+        except WorkerUnavailable:
+            raise
+        except _NotVerified as differs:
+            self._add(number, "not-verified", f"its text parses as another message ({differs})", trained=False)
+            yield TrainingSpan(first.begin, last.end, number, "assistant", "template")
+            return
+        except ToolfmtError as error:
+            self._add(number, "no-prompt", f"the prompt for it cannot be rendered: {error}", trained=False)
+            yield TrainingSpan(first.begin, last.end, number, "assistant", "template")
+            return
+        begin = found.begin
+        if found.prefilled:
+            yield TrainingSpan(begin - len(found.prefilled), begin, number, "assistant", "prefilled")
+        yield TrainingSpan(begin, found.end, number, "assistant", "sampled", found.closing)
+        self._headers[self._gap(first, begin)] = None
+        before = self._text[:begin]
+        if prompt.prefill and before == prompt.text.removesuffix(prompt.prefill):
+            missing = f"the prompt for it ends with {prompt.prefill!r}, which the text does not have"
+            self._add(number, "prefill-missing", missing)
+        elif before != prompt.text:
+            self._add(number, "not-a-prefix", _differing(prompt.text, before))
+        if reasoning_of(part.message) and not parsed.reasoning:
+            self._add(number, "reasoning-dropped", "its reasoning is not rendered")
+        if not found.closing:
+            self._add(number, "no-stop", "no stop string is rendered after it")
+
+    def _verified(self, part: _Part, prompt: Prompt, first: Span, last: Span) -> tuple[_Found, ParsedMessage]:
+        """Return the response in the text, and what the parser reads in it. Raises `_NotVerified`."""
+        differs = ""
+        for found in self._candidates(part, prompt, first, last):
+            parsed = self._parse(found, prompt, part.message)
+            different = _difference(parsed, part.message)
+            if not different:
+                return found, parsed
+            differs = differs or different
+        raise _NotVerified(differs)
+
+    def _candidates(self, part: _Part, prompt: Prompt, first: Span, last: Span) -> Iterator[_Found]:
+        """Yield where the response may be, the most certain first."""
+        begins = dict.fromkeys(self._beginnings(prompt, first))
+        for end in self._ends(part, prompt, last):
+            for begin, prefilled in begins:
+                yield replace(end, begin=begin, prefilled=prefilled)
+
+    def _beginnings(self, prompt: Prompt, first: Span) -> Iterator[tuple[int, str]]:
+        """Yield where the response may begin, and what the prompt contains of it.
+
+        After the prompt, if it is the start of the text; after the header that the prompt ends with, or that another
+        response follows; at its own text.
+        """
+        prefills = tuple(dict.fromkeys((prompt.prefill, "")))
+        for prefilled in prefills:
+            known = prompt.text if prefilled else prompt.text.removesuffix(prompt.prefill)
+            if self._text.startswith(known) and len(known) <= first.begin:
+                yield len(known), prefilled
+        gap = self._gap(first, first.begin)
+        header = prompt.text[max((span.end for span in prompt.spans), default=0) :]
+        for prefilled in prefills:
+            tail = header if prefilled else header.removesuffix(prompt.prefill)
+            ends = (tail[-size:] for size in range(len(tail), _SHORTEST_HEADER - 1, -1))
+            if end := next((end for end in ends if gap.count(end) == 1), ""):
+                yield first.begin - len(gap) + gap.index(end) + len(end), prefilled
+        for known in self._headers:
+            if len(known) >= _SHORTEST_HEADER and gap.startswith(known):
+                yield first.begin - len(gap) + len(known), ""
+        yield first.begin, ""
+
+    def _gap(self, first: Span, end: int) -> str:
+        """Return the text between the message before and this offset."""
+        return self._text[max((span.end for span in self._spans if span.end <= first.begin), default=0) : end]
+
+    def _ends(self, part: _Part, prompt: Prompt, last: Span) -> Iterator[_Found]:
+        """Yield where a response may end: after the stop strings, or after what follows it in any conversation."""
+        following = min((span.begin for span in self._spans if span.begin >= last.end), default=len(self._text))
+        after = self._text[last.end : following]
+        stops = [mark for mark in self._stops(prompt) if mark in after]
+        if stops:
+            at = min(map(after.index, stops))
+            end = at
+            while mark := next((mark for mark in stops if after.startswith(mark, end)), ""):
+                end += len(mark)
+            yield _Found(last.end + end, after[at:end], read=last.end + end)
+            return
+        always = after[: self._closed(part, after)].rstrip()
+        format = prompt.tool_call_format or default_format()
+        # A marker that belongs to no call ends the response, although the model's files do not name it.
+        for marker in _TURN_END.finditer(always):
+            if not format.in_calls(marker[0]):
+                yield _Found(last.end + marker.end(), marker[0], read=last.end + marker.start())
+        yield _Found(last.end + len(always), "", read=last.end + len(always))
+        yield _Found(last.end, "", read=last.end)
+
+    def _stops(self, prompt: Prompt) -> list[str]:
+        """Return the stop strings that are tokens, the longest first."""
+        return sorted({*prompt.stop, *self._whole.stop} - {RESULT_HEADING}, key=len, reverse=True)
+
+    def _closed(self, part: _Part, after: str) -> int:
+        """Return how much of the text after a response comes after it even if the conversation ends with it."""
+        if part.number == len(self._messages) - 1:
+            return len(after)
+        try:
+            closed = self._render([*part.before, part.message], add_generation_prompt=False)
+        except WorkerUnavailable:
+            raise
+        except ToolfmtError:
+            return 0
+        own = max((span.end for span in closed.spans if span.message == len(part.before)), default=len(closed.text))
+        same = common_prefix(after, closed.text[own:])
+        cut = max(after.rfind("<", 0, same), after.rfind("[", 0, same))
+        # The two may differ inside a marker.
+        return same if cut < 0 or MARK.match(after, cut, same) or not MARK.match(after, cut) else cut
+
+    def _parse(self, found: _Found, prompt: Prompt, message: Message) -> ParsedMessage:
+        """Return what the prompt's parser reads after the prompt."""
+        format = prompt.tool_call_format or default_format()
+        tools = prompt.tools
+        parser = Parser(
+            format,
+            # Without definitions, any name would be a tool: a response without calls is then text.
+            tools=[] if tools is None and not calls_of(message) else tools,
+            prefix=found.prefilled,
+            stop=[mark for mark in self._stops(prompt) if not format.in_calls(mark)],
+            tolerate=OF_THE_FORMAT,
+        )
+        return ParsedMessage.from_events([*parser.feed(self._text[found.begin : found.read]), *parser.finish()])
+
+
+def _has_text(message: Message) -> bool:
+    return bool(calls_of(message) or reasoning_of(message) or text_of(message.get("content")).strip())
+
+
+def _difference(parsed: ParsedMessage, message: Message) -> str:
+    """Return what differs between the parsed text and the message, except for whitespace around texts."""
+    if parsed.rejected:
+        return f"a call is rejected: {parsed.rejected[0].message or parsed.rejected[0].reason}"
+    calls = [(call.name, json.loads(call.arguments)) for call in parsed.tool_calls]
+    expected = [(function_of(call)["name"], arguments_of(call, "")) for call in calls_of(message)]
+    if _canonical(calls) != _canonical(expected):
+        return "other calls"
+    if (parsed.content or "").strip() != text_of(message.get("content")).strip():
+        return "other content"
+    reasoning = (parsed.reasoning or "").strip()
+    return "" if reasoning in ("", str(reasoning_of(message) or "").strip()) else "other reasoning"
+
+
+def _canonical(calls: Sequence[tuple[str, Any]]) -> str:
+    """Return text that differs if two lists of calls do, also if only the type of a number does."""
+    return json.dumps(calls, sort_keys=True)
+
+
+def _differing(prompt: str, text: str) -> str:
+    """Return how a prompt differs from the start of the text."""
+    same = common_prefix(prompt, text)
+    one, other = (whole[max(0, same - _SHOWN // 2) : same + _SHOWN] for whole in (prompt, text))
+    return f"the prompt for it is not the start of this text: {one!r} became {other!r}"
