@@ -817,6 +817,9 @@ def test_tools_that_need_a_system_message_are_reported_as_lost_without_one() -> 
     assert "TF078" not in codes(TOOLS + template)
     raising = "{% if tools and messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + template
     assert "is rejected if there is no system message" in finding(raising, "TF078").message
+    demanding = finding("{% if tools | length %}{% endif %}" + template, "TF078")  # functiongemma's other property
+    assert (demanding.fixed_by, "`toolfmt render`" in demanding.fix) == ("request", False)
+    assert "cannot be described in the system prompt instead" in demanding.fix
 
 
 @pytest.mark.parametrize(

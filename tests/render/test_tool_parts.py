@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_part_cases import text, tool
 
-from toolfmt.errors import NotDelivered, TemplateError
+from toolfmt.errors import NotDelivered, TemplateError, ToolfmtError
 from toolfmt.formats.prompting.tool_lines import tool_lines
 from toolfmt.render.adapt import tool_adaptations
 from toolfmt.render.verify.tool_parts import lost_parts, tool_parts
@@ -745,6 +745,22 @@ def test_a_lost_part_with_strategy_template_raises_or_is_listed() -> None:
     prompt = model.render(QUESTION, [PLAIN], "template", lossy=True)
     assert (prompt.strategy, prompt.lost) == ("template", ("tools[0] (create_ticket): its description",))
     assert prompt.template_tools == [PLAIN]
+
+
+def test_a_missing_system_message_is_named_if_the_template_needs_one_to_show_the_tools() -> None:
+    """functiongemma also needs tools in every request, so they cannot be described in the system prompt."""
+    branch = "{% if message.role == 'system' %}{{ tools | tojson }}{% endif %}"
+    model = model_of("{% if tools | length %}{% endif %}" + TURNS.replace("{{ message.c", branch + "{{ message.c"))
+    assert model.render([{"role": "system", "content": "Be brief."}, *QUESTION], [PLAIN]).lost == ()
+    with pytest.raises(NotDelivered) as raised:
+        model.render(QUESTION, [PLAIN])
+    assert str(raised.value) == (
+        "tools[0] (create_ticket): small/chat_template.jinja does not show its name without a system message; "
+        "add one, or pass --lossy (lossy=True)"
+    )
+    with pytest.raises(ToolfmtError, match=r"create_ticket not in the prompt\); add a system message$"):
+        model.render(QUESTION, [PLAIN], "template")
+    assert "tools[0] (create_ticket): its name" in model.render(QUESTION, [PLAIN], lossy=True).lost
 
 
 def test_a_lost_part_in_the_system_prompt_raises_or_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:

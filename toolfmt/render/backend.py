@@ -22,7 +22,7 @@ from toolfmt.render.adapt.remedies import CALLS_AS_CONTENT
 from toolfmt.render.attempts import Attempt, Request
 from toolfmt.render.budget import counter
 from toolfmt.render.compiled_template import compiled
-from toolfmt.render.request.messages import Message, calls_of, is_object, lists_tools, names_no_call
+from toolfmt.render.request.messages import INSTRUCTING, Message, calls_of, is_object, lists_tools, names_no_call
 from toolfmt.render.response_start import left_open, prefill
 from toolfmt.render.verify.delivery import Span
 from toolfmt.templates import ModelFiles
@@ -197,11 +197,31 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
     if not made.dropped:
         return way, made
     if strategy == "template":
+        way_out = "add a system message" if _shown_with_system_message(request) else "use the strategy auto or prompt"
         raise ToolfmtError(
             f"{made.template.origin}: the template drops the tools ({', '.join(made.dropped)} not in the prompt); "
-            "use the strategy auto or prompt"
+            f"{way_out}"
         )
-    return "prompt", request.as_prose(TEMPLATE_DROPPED_TOOLS)
+    try:
+        return "prompt", request.as_prose(TEMPLATE_DROPPED_TOOLS)
+    except LimitHit:
+        raise
+    except ToolfmtError:
+        if made.tools_lost and (request.lossy or _shown_with_system_message(request)):
+            return way, made
+        raise
+
+
+def _shown_with_system_message(request: Request) -> bool:
+    """Return whether the template shows all tools if a system message is added to the request."""
+    if request.messages[0]["role"] in INSTRUCTING:
+        return False
+    instructed: Message = {"role": "system", "content": "Be brief."}
+    try:
+        made = replace(request, messages=[instructed, *request.messages], lossy=False).through_template()
+    except ToolfmtError:
+        return False
+    return not made.dropped and not made.tools_lost
 
 
 def _with_every_part(request: Request, made: Attempt, strategy: StrategyChoice) -> Attempt:
@@ -209,10 +229,14 @@ def _with_every_part(request: Request, made: Attempt, strategy: StrategyChoice) 
     lost = made.tools_lost
     if lost and not request.lossy:
         tool, part = lost[0].split("): ", 1)
-        other = "" if strategy == "auto" else "use --strategy auto, "
+        way_out = "" if strategy == "auto" else "use --strategy auto, "
+        if made.tools and _shown_with_system_message(request):
+            part += " without a system message"
+            way_out = "add one"
+        else:
+            way_out += "change the definition"
         raise NotDelivered(
-            f"{tool}): {made.template.origin} does not show {part}; "
-            f"{other}change the definition, or pass --lossy (lossy=True)"
+            f"{tool}): {made.template.origin} does not show {part}; {way_out}, or pass --lossy (lossy=True)"
         )
     return replace(made, delivery=replace(made.delivery, missing=(*made.delivery.missing, *lost))) if lost else made
 
