@@ -159,6 +159,13 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
          'if true, opens a reasoning block at the end of the prompt ("<think>")'),
         (TURNS + "{% if not x %}<think>\n{% endif %}",
          'if true, opens no reasoning block at the end of the prompt ("<think>")'),
+        (TURNS + "{{ '</think>' if x else '<think>' }}",
+         'if true, ends the prompt with "</think>" instead of "<think>"'),
+        (TURNS + "{{ '<think>' if x else '</think>' }}",
+         'if true, ends the prompt with "<think>" instead of "</think>"'),
+        # What differs begins and ends inside of markers.
+        ("{{ '<|one|>Hello<|two|>' if x else '<|three|>Hello<|four|>' }}" + TURNS,
+         'if true, writes "<|one|>Hello<|two|>" instead of "<|three|>Hello<|four|>"'),
         ("Effort {{ x | default('medium') }}." + TURNS,
          'if a string (tested with "Vq9given"), inserts it unchanged, as in "Effort Vq9given.<|user|>Uq1question"'),
         ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, 'if "high", adds "Think hard."'),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 _LONGEST_WORD = 40
 _MARKER = re.compile(r"<[^<>\s]{1,60}>\Z")
 _LONGEST_MARKER = 62
+_MARKER_BEGIN, _MARKER_END = re.compile(r"<[^<>\s]{0,60}\Z"), re.compile(r"[^<>\s]{0,60}>")
 _SHORT, _LOOKED_AT = 24, 400
 _TOKENS = re.compile(r"\w+|\W")
 
@@ -44,10 +45,10 @@ class TextChange:
 
 
 def change(one: str, other: str) -> TextChange:
-    """Return the changed part of both strings, widened to whole words if neither part is empty."""
+    """Return the changed part of both strings, widened to whole words and markers if neither part is empty."""
     begin, end = common_ends(one, other)
     if begin + end < min(len(one), len(other)):
-        begin, end = _to_words(one, begin, end)
+        begin, end = _to_markers(one, *_to_words(one, begin, end))
     return TextChange(one[begin : len(one) - end], other[begin : len(other) - end], end == 0)
 
 
@@ -80,4 +81,14 @@ def _to_words(text: str, begin: int, end: int) -> tuple[int, int]:
             begin -= 1
         if end and (text[len(text) - end].isalnum() or text[len(text) - end] == "_"):
             end -= 1
+    return begin, end
+
+
+def _to_markers(text: str, begin: int, end: int) -> tuple[int, int]:
+    """Move the two cuts outward to the ends of the markers (`<|user|>`) that they split."""
+    if cut := _MARKER_BEGIN.search(text, max(0, begin - _LONGEST_MARKER), begin):
+        begin = cut.start()
+    last = len(text) - end
+    if _MARKER_BEGIN.search(text, max(begin, last - _LONGEST_MARKER), last) and (cut := _MARKER_END.match(text, last)):
+        end -= len(cut[0])
     return begin, end

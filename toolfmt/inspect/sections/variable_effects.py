@@ -21,6 +21,7 @@ _INFORMATIVE = 20
 _LONGEST_BLOCK = 200
 _EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")
 _OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
+_ENDED_BLOCK = re.compile(r"</(\w*think\w*|\w*reason\w*)>\s*\Z")
 
 
 def described(was: str, becomes: str) -> Effect:
@@ -85,6 +86,12 @@ def _block(was: str, becomes: str) -> Effect | None:
     if new and not old:
         return Effect("reasoning-block", 'ends the prompt with an empty reasoning block ("{}")', (quote(new),))
     old_open, new_open = (_OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK)) for text in (was, becomes))
+    old_end, new_end = (_ENDED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK)) for text in (was, becomes))
+    for one, other in ((new_open, old_end), (new_end, old_open)):
+        if one and other and not old:
+            return Effect(
+                "reasoning-block", 'ends the prompt with "{}" instead of "{}"', (quote(one[0]), quote(other[0]))
+            )
     if new_open and not old_open:
         instead = " instead of an empty one" if old else ""
         words = f'opens a reasoning block at the end of the prompt{instead} ("{{}}")'
@@ -116,8 +123,9 @@ def _block_begin(text: str) -> int:
     empty = _empty_block(text)
     if empty:
         return text.rfind(empty)
-    opened = _OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK))
-    return len(text) if opened is None else opened.start()
+    last = max(0, len(text) - _LONGEST_BLOCK)
+    marker = _OPENED_BLOCK.search(text, last) or _ENDED_BLOCK.search(text, last)
+    return len(text) if marker is None else marker.start()
 
 
 def _tools(made: TextChange) -> Effect | None:
