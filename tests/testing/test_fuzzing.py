@@ -525,7 +525,7 @@ def test_an_exception_of_a_command_is_reported_by_the_line_that_names_it(
 def test_a_target_that_never_answers_is_bad_input_and_not_a_defect(elsewhere: None, given: str, expected: str) -> None:
     result = run(given, "--format", "json", "--format", "glm4", "--outputs", "5")
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
-    assert ": cannot be tested: a plain call of any of the formats gets no result (" in result.output
+    assert ": cannot be tested: it returns no result for a simple tool call in any of the formats (" in result.output
     assert expected in result.output
     if ":" in given:
         assert "; give a factory that is called with the tools and returns an object with feed and" in result.output
@@ -561,7 +561,10 @@ def test_a_hanging_factory_parser_is_usable_but_a_hanging_command_is_bad_input(e
         check_usable(tried, ["json"])
     result = run("sleep 60", "--format", "json", "--outputs", "1", "--timeout", "0.2")
     assert result.exit_code == 2
-    assert "sleep 60: cannot be tested: a plain call gets no result (nothing came within 0.2 seconds)" in result.output
+    assert (
+        "sleep 60: cannot be tested: it returns no result for a simple tool call (nothing came within 0.2 seconds)"
+        in result.output
+    )
 
 
 def test_a_file_that_no_system_runs_is_bad_input(tmp_path: Path) -> None:

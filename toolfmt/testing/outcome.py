@@ -232,7 +232,7 @@ def _whole_call(index: int, name: str, arguments: object) -> Iterator[Event]:
 
 def _all(returned: object) -> list[object]:
     if isinstance(returned, (str, Mapping)) or not isinstance(returned, Iterable):
-        message = f"feed() and finish() return a list of events, not {_quoted(returned)}"
+        message = f"feed() and finish() must return a list of events, but one of them returned {_quoted(returned)}"
         raise InvariantViolation("shape", "no events", message, unusable=True)
     return list(returned)
 

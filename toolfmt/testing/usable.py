@@ -36,8 +36,9 @@ def check_usable(target: Target, formats: Sequence[str]) -> None:
         first = first or reading
     if first is not None:
         way_out = _OF_COMMANDS if isinstance(target, CommandTarget) else _OF_FACTORIES
-        of = "a plain call" if len(formats) == 1 else "a plain call of any of the formats"
-        raise ToolfmtError(f"{target.name}: cannot be tested: {of} gets no result ({first.message}); {way_out}")
+        of = "a simple tool call" if len(formats) == 1 else "a simple tool call in any of the formats"
+        what = f"it returns no result for {of} ({first.message})"
+        raise ToolfmtError(f"{target.name}: cannot be tested: {what}; {way_out}")
 
 
 def _plain(formats: Sequence[str], declared_alone: bool) -> Iterator[tuple[str, Tools]]:

@@ -142,7 +142,7 @@ def test_code_is_not_stored() -> None:
 
 INVALID = {
     "not an object": ([], "a format must be an object with the member 'toolfmt_format', not a list of 0"),
-    "no version": ({"name": "x"}, "toolfmt_format: must be 1, the version of this file format; it is missing"),
+    "no version": ({"name": "x"}, 'the key "toolfmt_format" is missing; set it to 1, the version of this file format'),
     "another version": (
         plain(toolfmt_format=2),
         "toolfmt_format: must be 1, the version of this file format, not 2",

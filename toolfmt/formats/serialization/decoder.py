@@ -63,8 +63,10 @@ def read_format(data: object, source: str) -> ToolCallFormat:
         decoder.reject("", f"a format must be an object with the member {VERSION_MEMBER!r}, not {_shown(data)}")
     version = data.get(VERSION_MEMBER)
     if version != VERSION or isinstance(version, bool):
-        problem = f", not {_shown(version)}" if VERSION_MEMBER in data else "; it is missing"
-        decoder.reject(VERSION_MEMBER, f"must be {VERSION}, the version of this file format{problem}")
+        what = f"{VERSION}, the version of this file format"
+        if VERSION_MEMBER not in data:
+            decoder.reject("", f'the key "{VERSION_MEMBER}" is missing; set it to {what}')
+        decoder.reject(VERSION_MEMBER, f"must be {what}, not {_shown(version)}")
     members = {name: value for name, value in data.items() if name != VERSION_MEMBER}
     format: ToolCallFormat = decoder.record(ToolCallFormat, members, "", 0)
     _check_texts(format, decoder)
