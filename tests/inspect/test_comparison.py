@@ -256,6 +256,9 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     (original / "generation_config.json").write_text('{"eos_token_id": [3]}')
     added = json.loads(run("--json", str(package), str(original)).stdout)["behavior"]["findings"]["added"]
     assert [one["code"] for one in added] == ["TF069"]
+    last = " ".join(run(str(package), str(original)).stdout.rpartition("\n\n")[2].split())
+    assert "Behavior: 0 results differ, 0 findings removed, 1 added; " in last
+    assert re.search(r" prompts are the same\. Settings: \d+ values differ, ", last)
 
 
 @pytest.mark.parametrize(

@@ -546,7 +546,7 @@ def test_a_second_inspection_reports_what_is_worse() -> None:
     files = template_alone(NULL, Path("t.jinja"))
     before, after = inspect_files(files), fix_template(NULL, "TF017").report
     assert what_is_worse(before, after, keys("TF017")) == ""
-    assert what_is_worse(before, before, keys("TF017")) == "the finding is still there"
+    assert what_is_worse(before, before, keys("TF017")) == "the known fix does not remove the finding"
     more = replace(after, findings=(*after.findings, finding("TF050")))
     assert what_is_worse(before, more, keys("TF017")) == "another finding appears: TF050"
     system = {**after.capabilities, "system": replace(after.capabilities["system"], answer="no")}

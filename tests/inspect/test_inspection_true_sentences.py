@@ -159,7 +159,8 @@ def test_a_string_that_is_only_read_generously_does_not_come_out_right() -> None
     assert evidence(STRING_SPLICED, "arguments_string").startswith(
         'no: the call is not rendered in the format\'s syntax: <|tool_call>call:find_qplace{"place"'
     )
-    assert "string-rejected" in codes(STRING_SPLICED)
+    message = finding(STRING_SPLICED, "string-rejected").message
+    assert message.startswith("Arguments given as a JSON string are not rendered in the format's syntax: <|tool_call>")
 
 
 NAMED_BY_ID = (
@@ -484,12 +485,9 @@ def test_a_system_message_that_replaces_the_first_is_reported() -> None:
     of_system = "(messages | selectattr('role', 'equalto', 'system') | list | last).content"
     last = "{{ " + of_system + " if messages[0].role == 'system' }}"
     template = last + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    expected = "no: a later system message replaces the first, which is dropped"
+    expected = "no: a later system message replaces the first one"
     assert evidence(template, "system_later") == expected
-    assert (
-        finding(template, "later-system-message-lost").message
-        == "A system message after the first turn replaces the first, which is dropped."
-    )
+    assert finding(template, "later-system-message-lost").message == "A later system message replaces the first one."
     assert phrases(report(template), "system") == ["only the last of several"]
 
 

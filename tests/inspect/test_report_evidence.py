@@ -194,8 +194,8 @@ def test_a_call_that_only_null_renders_is_to_keep_its_null() -> None:
     answers = [report.capabilities[name].answer for name in ("content_null", "content_empty")]
     assert (answers, report.sections.details["content_absent"].outcome) == (["yes", "no"], "threw")
     message, fix = message_and_fix(report, "content-null-rejected")
-    turn = "A turn with a call without the key `content` (transformers 5 removes a null)"
-    assert message.startswith(f"{turn} is rejected: ")
+    turn = "A turn that has a call and no key `content` is rejected (transformers 5 removes the key if it is null): "
+    assert message.startswith(turn)
     keep = "Keep the key with null if the runtime does not remove it; or use `toolfmt render`, which keeps the call."
     assert fix == keep
     instead = "Send null instead of an empty string, with the key; or use `toolfmt render`, which keeps the call."

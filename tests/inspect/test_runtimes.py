@@ -591,7 +591,7 @@ def test_a_list_that_a_question_needs_is_named_with_the_value_that_is_enough() -
     assert "unless documents is given: the template iterates over" in finding.message
     assert finding.fix == "Pass documents (an empty list is enough) with every request, or use another template."
     assert report.verdict.sentence == (
-        "Requests are rejected unless they contain what TF003 names; `toolfmt render` does not add it."
+        "Requests with only a user message are rejected (TF003); `toolfmt render` does not add what is missing."
     )
     reason = "the template rejects a plain question unless documents is given"
     assert advised(report) == {"any runtime": f"{reason}, so no tool can be called without it"}

@@ -96,7 +96,7 @@ def test_a_report_without_sentinels_is_unchanged() -> None:
 def test_a_report_names_the_sample_words_that_it_shows(full: bool) -> None:
     made = report("model", replace(finding("TF014"), message="Rq4result and Vq8first are lost"))
     printed = report_text(made, 100, False, full=full, notes=full, whole=True)
-    assert re.search("\n  test data +Sunshine and Oslo are toolfmt's sample words\n", printed)
+    assert re.search("\n  test data +Sunshine and Oslo are sample words of toolfmt\n", printed)
     plain = report("model", replace(finding("TF014"), message="Oslo is lost"))
     assert "samples" not in report_text(plain, 100, False, full=full, notes=full, whole=True)
     assert samples_in("Oslo, Oslo, Sunny") == ["Oslo", "Sunny"]

@@ -507,11 +507,11 @@ FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
 @pytest.mark.parametrize(
     ("template", "messages"),
     [
-        (FORGETS, ["The call of a second turn is rendered differently: '"]),
+        (FORGETS, ["The call of a second turn is rendered differently: the text before its argument is '"]),
         (changed(CALLS, CALLS + "{% if m.role != 'assistant' %}{% set ns.begun = false %}{% endif %}", FORGETS), []),
         (changed(ROLE, ROLE + "{% if m.role == 'tool' and not ns.told %}<results>{% set ns.told = true %}{% endif %}",
                  changed("not ns.begun", "true", FORGETS)),
-         ["The result of a second turn is rendered differently: '"]),
+         ["The result of a second turn is rendered differently: the text before it is '"]),
         (BASE, []),
         # Numbers that count calls, ids, and the end of a reasoning block are not a difference.
         (changed(CALL, "{{ loop.index0 + messages | length }}{{ c.id }}" + CALL), []),

@@ -125,7 +125,7 @@ def test_the_verdict_names_the_servers_that_adapt_everything_themselves() -> Non
             "adapted",
             "Tool calling works if requests are adapted first. `toolfmt render` does this, and so do the chat "
             "endpoints of vLLM, SGLang and mlx-lm. Format: json (verified, 6/6 round trips). "
-            "Otherwise: double-encoded arguments (TF014).",
+            "If not adapted: double-encoded arguments (TF014).",
         )
     for found, takes_objects in (([arguments], False), ([arguments, system], True), ([arguments, described], True)):
         made = verdict(found, JSON, "template", renders=True, takes_objects=takes_objects)

@@ -60,7 +60,8 @@ def _group(differences: Differences) -> list[Table | Group]:
 
 def _summary(comparison: Comparison) -> str:
     """Return the last line: whether the behavior is the same, and how much differs."""
-    settings = _counted(comparison.settings, "setting") if comparison.settings else ""
+    noun = "value" if comparison.differs else "setting"
+    settings = _counted(comparison.settings, noun) if comparison.settings else ""
     left_out = f" {comparison.left_out} excluded by --select or --ignore." if comparison.left_out else ""
     if not comparison.differs:
         sentence = (
@@ -72,8 +73,8 @@ def _summary(comparison: Comparison) -> str:
     same = len(comparison.same_prompts)
     prompts = f"{same} of {same + len(comparison.prompts)} prompts are the same"
     text = "The templates are the same text; other files make the difference: " if comparison.same_text else ""
-    parts = [_counted(comparison.behavior), prompts, *filter(None, [settings])]
-    return f"{text}{'; '.join(parts)}.{left_out}"
+    behavior = f"{_counted(comparison.behavior)}; {prompts}."
+    return f"{text}Behavior: {behavior} Settings: {settings}.{left_out}" if settings else f"{text}{behavior}{left_out}"
 
 
 def _same_sentence(same_text: bool | None, settings: str) -> str:

@@ -72,8 +72,8 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     head, rest = (printed(spaced(some), width, colour) for some in (first, parts))
     last: list[RenderableType] = []
     if samples := samples_in(f"{head}{rest}") if report is not measured else []:
-        are = "is" if len(samples) == 1 else "are"
-        last.append(_rows([("test data", Text(f"{listed(samples[:3])} {are} toolfmt's sample words"))]))
+        are = "is a sample word" if len(samples) == 1 else "are sample words"
+        last.append(_rows([("test data", Text(f"{listed(samples[:3])} {are} of toolfmt"))]))
     if more := _more(report, full):
         last.append(_rows([("more", Text(more))]))
     rest = "\n".join(filter(None, (rest, printed(spaced(last), width, colour) if last else "")))

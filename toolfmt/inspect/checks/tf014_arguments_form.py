@@ -93,6 +93,7 @@ def _double_encoded(facts: Facts) -> Iterator[Diagnostic]:
 
 
 _DIFFERENT = "the call is parsed back as a different call: "
+_NOT_IN_SYNTAX = "the call is not rendered in the format's syntax: "
 _HOW = {"threw": "are rejected", "python": "are printed as Python's repr", "dropped": "are dropped"}
 
 
@@ -109,8 +110,11 @@ def _rejected(facts: Facts, capability: str, given: str, instead: str, outcome: 
     answer = facts.capabilities[capability]
     if facts.renders_calls and answer.answer != "yes" and answer.outcome != "double-encoded":
         shown = answer.excerpts[0] if answer.outcome == "python" else answer.evidence.removeprefix(_DIFFERENT)
+        how = _HOW.get(answer.outcome, "are rendered as a different call")
+        if shown.startswith(_NOT_IN_SYNTAX):
+            how, shown = "are not rendered in the format's syntax", shown.removeprefix(_NOT_IN_SYNTAX)
         yield Diagnostic(
-            f"Arguments given as {given} {_HOW.get(answer.outcome, 'are rendered as a different call')}: {shown}.",
+            f"Arguments given as {given} {how}: {shown}.",
             f"Pass arguments as {instead}; {_does_it(instead)}."
             + (" In the template, print an object with `tojson`." if capability == "arguments_object" else ""),
             answer.line,

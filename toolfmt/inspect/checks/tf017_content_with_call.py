@@ -52,10 +52,12 @@ def _null_rejected(facts: Facts) -> Iterator[Diagnostic]:
     null, absent = facts.capabilities["content_null"], facts.detail("content_absent")
     answer = absent if null.answer == "yes" else null
     if facts.renders_calls and answer.outcome in ("threw", "dropped"):
-        given = "and content null" if answer is null else "without the key `content` (transformers 5 removes a null)"
         what = "is rejected" if answer.outcome == "threw" else "loses its call"
+        given = f"with a call and content null {what}"
+        if answer is absent:
+            given = f"that has a call and no key `content` {what} (transformers 5 removes the key if it is null)"
         yield Diagnostic(
-            f"A turn with a call {given} {what}: {answer.evidence}.",
+            f"A turn {given}: {answer.evidence}.",
             _fix(facts, answer),
             answer.line,
             outcome="content-null-rejected",

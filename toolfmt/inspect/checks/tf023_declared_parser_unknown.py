@@ -1,4 +1,4 @@
-"""The model declares a parser that neither a known format nor mlx-lm has.
+"""The model declares a parser that toolfmt or mlx-lm does not know.
 
 What it checks: each parser name that the model's files declare, against the formats that toolfmt knows and the parsers
 of mlx-lm.

@@ -70,11 +70,11 @@ def _later(facts: Facts) -> Iterator[Diagnostic]:
     what = {
         "threw": f"is rejected: {answer.evidence}",
         "dropped": answer.words.removeprefix("a later system message "),
-        "misplaced": "replaces the first, which is dropped",
+        "misplaced": "replaces the first one",
     }.get(answer.outcome)
     if what is not None:
         yield Diagnostic(
-            f"A system message after the first turn {what}.",
+            f"A later system message {what}.",
             "Put its text into the next user message; `toolfmt render` does this.",
             answer.line,
             outcome="later-system-message-lost",

@@ -23,7 +23,7 @@ Example:
 
 Fix: if the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`), consider
 setting it. To keep reasoning, return it in the field that the template reads. Without such a variable, the cost
-remains; measure a cache with conversations of several turns, because a single turn does not show it.
+remains. To measure it, use conversations of several turns.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         f"The generation prompt ends with {_beginning(turn.was)}. In the next turn's prompt, the template renders "
         f"{_beginning(turn.becomes)} in this place.",
-        "Expect higher cost: the runtime must recompute each such response on the next turn.",
+        "Expect higher cost: on the next turn, the runtime computes the response again.",
         turn.line,
         outcome="generation-prompt-not-a-prefix",
     )

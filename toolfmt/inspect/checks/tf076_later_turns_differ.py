@@ -77,8 +77,8 @@ def _call(probe: TurnProbe, called: list[Message]) -> Iterator[Diagnostic]:
         return
     at = prompt.find(VALUES[1])
     yield Diagnostic(
-        f"The call of a second turn is rendered differently: '{quote(prompt[at - len(expected) : at])}' "
-        f"precedes its value instead of '{quote(expected)}'.",
+        f"The call of a second turn is rendered differently: the text before its argument is '{quote(expected)}' "
+        f"in the first turn and '{quote(prompt[at - len(expected) : at])}' in the second.",
         "In the template, reset the flag for started calls at the start of a turn.",
         probe.line_in_history(called, at),
     )
@@ -92,8 +92,8 @@ def _result(probe: TurnProbe, history: list[Message], answered: list[Message]) -
     written = two[two.rfind(VALUES[1]) + len(VALUES[1]) : two.find(SECOND_RESULT)]
     if VALUES[0] in one and VALUES[1] in two and not _ends_similarly(expected, written):
         yield Diagnostic(
-            f"The result of a second turn is rendered differently: '{quote(written)}' precedes it "
-            f"instead of '{quote(expected)}'.",
+            f"The result of a second turn is rendered differently: the text before it is '{quote(expected)}' "
+            f"in the first turn and '{quote(written)}' in the second.",
             "In the template, reset the flag for started results at the start of a turn.",
             probe.line_in_history(answered, two.find(SECOND_RESULT)),
         )

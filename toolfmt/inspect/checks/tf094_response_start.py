@@ -6,8 +6,8 @@ What it checks: the generation prompt after a question and after tool results, w
 - `varies-with-switch`: the start differs only if a variable of the template is set, for example `enable_thinking=true`.
 
 Why it matters: a reasoning model often continues a block that the generation prompt has started (`<think>`). This
-template starts the block, or ends an empty one, after a question only, or after a result only. A parser that always
-gets the same prefix then parses a plain response as reasoning in some turns, and the user sees an empty response.
+template writes an opened or an empty block only after a question, or only after a result. A parser that always gets the
+same prefix then parses a plain response as reasoning in some turns, and the user sees an empty response.
 
 Affected runtimes: every server whose reasoning parser assumes an open block, and every program that gives its parser
 the same prefix in all turns.

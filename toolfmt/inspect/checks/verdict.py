@@ -62,7 +62,7 @@ def verdict(
         who = "; `toolfmt render` does this"
         if servers_do_it:
             who = f". `toolfmt render` does this, and so do the chat endpoints of {listed(PASS_OBJECTS)}"
-        without = "Otherwise" if servers_do_it else "Without `toolfmt render`"
+        without = "If not adapted" if servers_do_it else "Without `toolfmt render`"
         return Verdict(
             "adapted",
             f"Tool calling works if requests are adapted first{who}. Format: {_known(format)}. "
@@ -90,7 +90,8 @@ def _broken(errors: Sequence[Finding], misled: Sequence[str], *, renders: bool, 
         return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
     if takes_longer_requests and {error.code for error in errors} == {_QUESTION}:
         return (
-            f"Requests are rejected unless they contain what {_codes(errors)} names; `toolfmt render` does not add it."
+            f"Requests with only a user message are rejected ({_codes(errors)}); "
+            "`toolfmt render` does not add what is missing."
         )
     if misled:
         select = "selects" if len(misled) == 1 else "select"

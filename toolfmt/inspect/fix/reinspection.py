@@ -21,7 +21,7 @@ def what_is_worse(before: Report, after: Report, keys: Collection[FindingKey], m
     comparison = compare(before, after)
     often = [Counter(finding.key for finding in everything(report)) for report in (before, after)]
     if not any(often[1][key] < often[0][key] for key in keys):
-        return "the finding is still there"
+        return "the known fix does not remove the finding"
     came = (*comparison.behavior.added, *comparison.settings.added)
     if came:
         return f"another finding appears: {came[0].code}"

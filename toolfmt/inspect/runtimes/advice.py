@@ -44,7 +44,10 @@ NONE = "none: "
 """The start of the sentence if there is nothing to type."""
 _NO_QUESTION = {
     "nothing": "the template renders neither tools nor user messages: it cannot be used for tool calling",
-    "parts": "the template renders no tools, and text only from lists of parts: describe the tools in a text part",
+    "parts": (
+        "the template renders no tools, and it takes text only as a list of parts: describe the tools in a part "
+        "of the type text"
+    ),
 }
 _NO_START = "missing_opener"
 _FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-call-parser"}

@@ -129,9 +129,7 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
     for what, given in _SELDOM.items():
         yield CallSet(what, ((TYPED_TOOL, given),), "reported", ALL_TOOLS)
     untyped = (_UNTYPED_TOOL, {"one": "true", "several": ["1", {"two": "null"}]})
-    yield CallSet(
-        "a string without a declared type that looks like another value", (untyped,), "reported", FURTHER_TOOLS
-    )
+    yield CallSet('a string such as "true" without a declared type', (untyped,), "reported", FURTHER_TOOLS)
     yield from _names(parallel)
     yield _keys()
 

@@ -260,7 +260,7 @@ def content_parts(probe: TurnProbe) -> Answer:
     if isinstance(prompt, TemplateError):
         every = role == "user" and not only and all(_parts(probe, one) == "threw" for one in roles)
         whose = listed(map(_messages, roles)) if every else _messages(role)
-        where = _lines_of(probe, roles) if every else ""
+        where = _other_lines(probe, roles, prompt.line) if every else ""
         what = f"a list of parts as content is rejected in {whose}{only}{where}"
         answer = threw(prompt, what if every else f"{what}{_of_other_roles(probe, roles, how)}")
         # jinja2 reports one line for a multi-line expression. A list fails at the line that writes the text.
@@ -285,11 +285,12 @@ _BECOMES = {
 }
 
 
-def _lines_of(probe: TurnProbe, roles: Sequence[str]) -> str:
-    """Return the lines at which the template rejects a list of parts under these roles, if they differ."""
+def _other_lines(probe: TurnProbe, roles: Sequence[str], line: int | None) -> str:
+    """Return the other lines than `line` at which the template rejects a list of parts under these roles."""
     errors = [probe.prompt(_talk(role, text_part(_BY_ROLE[role]))) for role in roles]
-    lines = list(dict.fromkeys(str(error.line) for error in errors if isinstance(error, TemplateError) and error.line))
-    return f" (lines {listed(lines)})" if len(lines) > 1 else ""
+    lines = dict.fromkeys(str(error.line) for error in errors if isinstance(error, TemplateError) and error.line)
+    others = [one for one in lines if one != str(line)]
+    return f" (also in {'line' if len(others) == 1 else 'lines'} {listed(others)})" if others else ""
 
 
 def _messages(role: str) -> str:

@@ -42,7 +42,7 @@ def system_later(probe: TurnProbe) -> Answer:
         return no(f"a later system message is dropped{_with_tools(probe, messages, _LATER)}", "dropped")
     line = probe.line_of(messages, _LATER)
     if SYSTEM not in prompt:
-        return no("a later system message replaces the first, which is dropped", "misplaced", line)
+        return no("a later system message replaces the first one", "misplaced", line)
     at = prompt.find(_LATER)
     if prompt.find(REPLY) < at < prompt.find(SECOND_USER):
         return yes("a later system message appears in its place", line, around(prompt, _LATER))

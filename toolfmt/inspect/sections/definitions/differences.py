@@ -28,7 +28,7 @@ def distinguished(*prompts: Shown) -> Answer:
         return Answer("yes", "it removes text from the prompt")
     return Answer(
         "yes",
-        f"{SHOWN}another value changes '{{}}' to '{{}}' in the prompt",
+        f"{SHOWN}changing it in the definition turns '{{}}' into '{{}}' in the prompt",
         excerpts=(quote(made.removed, 60), quote(made.added, 60)),
     )
 
