@@ -16,6 +16,7 @@ _ROOMS = {
     "toolfmt.formats": "Formats, their parser and their writer: standard library only.",
     "toolfmt.integrations.protocols": "Events as the streams that clients read.",
     "toolfmt.agent": "Tools that calls reach, and the turns between a model and them.",
+    "toolfmt.training": "What the model writes in a rendered conversation, as spans, masks and labels.",
     "toolfmt.testing": "The fuzz kit, for anyone's parser.",
 }
 _BY_USE = {

@@ -43,6 +43,7 @@ MODULES = (
     "toolfmt.formats",
     "toolfmt.integrations.protocols",
     "toolfmt.agent",
+    "toolfmt.training",
     "toolfmt.cli.measure",
     "toolfmt.testing",
 )

@@ -249,6 +249,13 @@ def test_messages_are_trained_as_requested() -> None:
         trained("first")
 
 
+def test_images_are_rejected() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    messages = [{"role": "user", "content": [image, {"type": "text", "text": "What is it?"}]}, PLAIN[1]]
+    with pytest.raises(ToolfmtError, match=r"messages\[0\] \(user\): its image"):
+        toolfmt.load(MODELS / "json-frames", trusted=True).render_training(messages)
+
+
 def test_the_result_is_json_data() -> None:
     found = toolfmt.load(MODELS / "json-frames", trusted=True).render_training(PLAIN)
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()

@@ -29,6 +29,7 @@ from toolfmt.render.request.messages import (
     calls_of,
     checked_messages,
     function_of,
+    media_of,
     reasoning_of,
     text_of,
 )
@@ -80,12 +81,14 @@ def training_text(render: Render, given: object, *, train: Train = "all", strict
     """Return a conversation with the parts that the model writes.
 
     `render` renders messages with the tools and options of the conversation, which is `given` in any form. Raises
-    `BadMessages` for a wrong number of flags in `train`, `ToolfmtError` if a message is not trained although it should
+    `BadMessages` for images and for a wrong number of flags in `train`, `ToolfmtError` if a message is not trained although it should
     be, with `strict`, and what `render` raises for the whole conversation.
     """
     whole = render(given, add_generation_prompt=False)
     roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, (list, tuple)) else []
     messages = checked_messages(given, filter(None, roles))
+    if media := media_of(messages):
+        raise BadMessages(f"{media[0][1]} is not supported for training; leave it out")
     chosen = _chosen(messages, train)
     conversation = _Conversation(render, messages, whole)
     spans = [
