@@ -81,8 +81,8 @@ def training_text(render: Render, given: object, *, train: Train = "all", strict
     """Return a conversation with the parts that the model writes.
 
     `render` renders messages with the tools and options of the conversation, which is `given` in any form. Raises
-    `BadMessages` for images and for a wrong number of flags in `train`, `ToolfmtError` if a message is not trained although it should
-    be, with `strict`, and what `render` raises for the whole conversation.
+    `BadMessages` for images and for a wrong number of flags in `train`, `ToolfmtError` if a message cannot be verified,
+    with `strict`, and what `render` raises for the whole conversation.
     """
     whole = render(given, add_generation_prompt=False)
     roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, (list, tuple)) else []
