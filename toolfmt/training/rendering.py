@@ -18,7 +18,6 @@ from typing import Any, Literal, TypeAlias
 from toolfmt.errors import BadMessages, ToolfmtError, WorkerUnavailable
 from toolfmt.formats import Parser, default_format
 from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
-from toolfmt.formats.tolerances import OF_THE_FORMAT
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.messages.message import Message as ParsedMessage
@@ -205,7 +204,7 @@ class _Conversation:
         """Return the response in the text, and what the parser reads in it. Raises `_NotVerified`."""
         differs = ""
         for found in self._candidates(part, prompt, first, last):
-            parsed = self._parse(found, prompt, part.message)
+            parsed = self._parse(found, prompt)
             different = _difference(parsed, part.message)
             if not different:
                 return found, parsed
@@ -228,7 +227,7 @@ class _Conversation:
         prefills = tuple(dict.fromkeys((prompt.prefill, "")))
         for prefilled in prefills:
             known = prompt.text if prefilled else prompt.text.removesuffix(prompt.prefill)
-            if self._text.startswith(known) and len(known) <= first.begin:
+            if self._text.startswith(known):
                 yield len(known), prefilled
         gap = self._gap(first, first.begin)
         header = prompt.text[max((span.end for span in prompt.spans), default=0) :]
@@ -287,18 +286,11 @@ class _Conversation:
         # The two may differ inside a marker.
         return same if cut < 0 or MARK.match(after, cut, same) or not MARK.match(after, cut) else cut
 
-    def _parse(self, found: _Found, prompt: Prompt, message: Message) -> ParsedMessage:
+    def _parse(self, found: _Found, prompt: Prompt) -> ParsedMessage:
         """Return what the prompt's parser reads after the prompt."""
         format = prompt.tool_call_format or default_format()
-        tools = prompt.tools
-        parser = Parser(
-            format,
-            # Without definitions, any name would be a tool: a response without calls is then text.
-            tools=[] if tools is None and not calls_of(message) else tools,
-            prefix=found.prefilled,
-            stop=[mark for mark in self._stops(prompt) if not format.in_calls(mark)],
-            tolerate=OF_THE_FORMAT,
-        )
+        stop = [mark for mark in self._stops(prompt) if not format.in_calls(mark)]
+        parser = Parser(format, tools=prompt.tools, prefix=found.prefilled, stop=stop)
         return ParsedMessage.from_events([*parser.feed(self._text[found.begin : found.read]), *parser.finish()])
 
 

@@ -56,7 +56,7 @@ def tokenized(text: str, spans: Sequence[TrainingSpan], tokenizer: Any, max_leng
         after = bisect_left(ordered, end, lo=first, key=lambda span: span.begin)
         touched = ordered[first:after]
         sampled = [span for span in touched if span.kind == "sampled"]
-        inside = any(span.begin <= begin < end <= span.end for span in sampled)
+        inside = any(span.begin <= begin and end <= span.end for span in sampled)
         if sampled and not inside:
             across.append(number)
         masks.append(int(inside))
