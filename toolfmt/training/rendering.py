@@ -282,9 +282,9 @@ class _Conversation:
             return 0
         own = max((span.end for span in closed.spans if span.message == len(part.before)), default=len(closed.text))
         same = common_prefix(after, closed.text[own:])
-        cut = max(after.rfind("<", 0, same), after.rfind("[", 0, same))
-        # The two may differ inside a marker.
-        return same if cut < 0 or MARK.match(after, cut, same) or not MARK.match(after, cut) else cut
+        cut = after.rfind("<", 0, same)
+        # The two may differ inside a marker, as in OLMo 3: `<|im_end|>` and `<|endoftext|>`.
+        return cut if cut >= 0 and (marker := MARK.match(after, cut)) and marker.end() > same else same
 
     def _parse(self, found: _Found, prompt: Prompt) -> ParsedMessage:
         """Return what the prompt's parser reads after the prompt."""
