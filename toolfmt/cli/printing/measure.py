@@ -70,7 +70,7 @@ def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
     cell = cells[0][0]
     choice = f", tool_choice {cell.tool_choice}" if cell.strategy == "template" else ""
     choice += "" if cell.grammar == "none" else f", grammar {cell.grammar}"
-    title = {"template": "Tools through the template", "prompt": "Tools in words"}[cell.strategy]
+    title = {"template": "Tools through the template", "prompt": "Tools in the system prompt"}[cell.strategy]
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, min_width=7)
     for _ in shown:
