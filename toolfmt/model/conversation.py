@@ -21,7 +21,7 @@ from toolfmt.render.backend import REASONING_LEFT_OUT
 from toolfmt.render.budget import Budget
 from toolfmt.render.prompt import Prompt
 from toolfmt.render.request.messages import checked_messages
-from toolfmt.render.token_ids import encoded
+from toolfmt.render.token_ids import OF_OTHERS, encoded, token_ids_and_offsets
 from toolfmt.render.verify.delivery import Span
 
 if TYPE_CHECKING:
@@ -160,6 +160,35 @@ class Conversation:
             turn = replace(turn, why_not_raw=why_not) if why_not else self._raw(plain, after, options)
         self._last_prompt, self._prompted_with = turn.prompt, _reprs(self.messages)
         return turn
+
+    def token_ids(self, prompt_ids: Sequence[int], completion_ids: Sequence[int], tokenizer: Any) -> list[int]:
+        """Return the ids of the next prompt, which begin with those of the last prompt and of the model's output.
+
+        This renders `prompt(raw=True)`, after `answered` and what followed. New texts of users and results give no
+        control tokens.
+
+        Args:
+            prompt_ids: The ids of the last prompt.
+            completion_ids: The ids that the model generated, with or without the stop token.
+            tokenizer: A tokenizer of transformers or of tokenizers.
+
+        Raises:
+            ToolfmtError: The next prompt does not begin with the model's raw output. The message contains the reason.
+        """
+        turn = self.prompt(raw=True)
+        if not turn.raw:
+            why = turn.why_not_raw or "there is no output yet"
+            raise ToolfmtError(f"the next prompt does not continue these ids: {why}")
+        begin = len(turn.computed)
+        others = [
+            (span.begin - begin, span.end - begin)
+            for span in turn.prompt.spans
+            if span.begin >= begin and span.role in OF_OTHERS
+        ]
+        after, _ = token_ids_and_offsets(turn.prompt.text[begin:], others, tokenizer, continued=True)
+        known = [*completion_ids]
+        stopped = next((size for size in range(len(after), 0, -1) if known[-size:] == after[:size]), 0)
+        return [*prompt_ids, *known, *after[stopped:]]
 
     def _raw(self, plain: Prompt, after: str, options: Mapping[str, Any]) -> Turn:
         """Return the turn whose prompt is everything computed so far plus what follows."""

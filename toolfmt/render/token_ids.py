@@ -26,6 +26,8 @@ Offsets = list[tuple[int, int]]
 # Characters that do not merge with what follows; the first is tried first.
 _LEADS = ("\n", "\ue000", ".", "a", "0")
 
+OF_OTHERS = ("", "user", "tool")
+"""Roles whose texts may contain markers that must not become control tokens. The empty one is that of definitions."""
 _UNKNOWN = "\U0010fffd"
 """A character that is not in any vocabulary."""
 
@@ -44,10 +46,13 @@ def token_ids(text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, ma
 
 
 def token_ids_and_offsets(
-    text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, markers: Sequence[str] = ()
+    text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, markers: Sequence[str] = (), continued: bool = False
 ) -> tuple[list[int], Offsets | None]:
-    """Return what `token_ids` returns, and the (begin, end) offsets of each token; None if the tokenizer has none."""
-    reader = _Reader(tokenizer, markers)
+    """Return what `token_ids` returns, and the (begin, end) offsets of each token; None if the tokenizer has none.
+
+    `continued` is whether the text continues another one, so that the tokenizer must not put a space before it.
+    """
+    reader = _Reader(tokenizer, markers, continued=continued)
     others = _Stretches(spans)
     cuts = {at for at, end in beginnings(text, reader.texts) if others.touch(at - 1, end)}
     while True:
@@ -134,8 +139,9 @@ def encoded(tokenizer: Any, text: str) -> tuple[list[int], Offsets | None]:
 class _Reader:
     """A tokenizer of any kind. `texts` are the texts of its control tokens."""
 
-    def __init__(self, tokenizer: Any, markers: Sequence[str]) -> None:
+    def __init__(self, tokenizer: Any, markers: Sequence[str], *, continued: bool = False) -> None:
         self._tokenizer = tokenizer
+        self._continued = continued
         added = _added(tokenizer)
         # The unknown token may be a special token, but it does not belong to one marker.
         self._controls = frozenset(added).difference(encoded(tokenizer, _UNKNOWN)[0])
@@ -147,7 +153,7 @@ class _Reader:
         offsets: Offsets | None = []
         for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
             piece = text[begin:end]
-            found, places = self._after_cut(piece) if begin else encoded(self._tokenizer, piece)
+            found, places = self._after_cut(piece) if begin or self._continued else encoded(self._tokenizer, piece)
             ids += found
             if places is None or offsets is None:
                 offsets = None

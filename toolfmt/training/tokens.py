@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.render.token_ids import token_ids_and_offsets
+from toolfmt.render.token_ids import OF_OTHERS, token_ids_and_offsets
 from toolfmt.training.spans import TrainingSpan
 
 IGNORED = -100
 """The label of a token that is not trained, as in PyTorch's cross entropy and in TRL."""
-_OF_OTHERS = ("", "user", "tool")
-"""Roles whose texts may contain control tokens that are not meant as such. The empty one is that of definitions."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ def tokenized(text: str, spans: Sequence[TrainingSpan], tokenizer: Any, max_leng
     """Return the tokens of the text. `TrainingText.tokenize` describes arguments and errors."""
     if max_length is not None and max_length < 0:
         raise ToolfmtError(f"max_length is {max_length}; give a number of tokens")
-    others = [(span.begin, span.end) for span in spans if span.role in _OF_OTHERS]
+    others = [(span.begin, span.end) for span in spans if span.role in OF_OTHERS]
     ids, offsets = token_ids_and_offsets(text, others, tokenizer)
     if offsets is None:
         raise ToolfmtError("this tokenizer does not report offsets; use a fast tokenizer of transformers")
