@@ -757,7 +757,10 @@ def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:
 def test_a_directory_without_a_template_is_inspected_but_not_rendered(tmp_path: Path) -> None:
     made(tmp_path, None)
     directory = str(tmp_path / "model")
-    assert "TF001" in output("inspect", directory, status=1)
+    report = output("inspect", directory, status=1)
+    assert "TF001" in report
+    assert "no known parser" not in report  # there is no template, and so no call
+    assert "Result of" not in report  # no prompt can describe the tools
     assert "no chat template to render with" in complaint("render", directory, "--messages", file(tmp_path, USER))
 
 

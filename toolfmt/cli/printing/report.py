@@ -45,6 +45,7 @@ _LONGEST = 240
 _WORDS = {"no": "dropped", "error": "rejected"}
 _LOST_LATER = "rendered for a question, dropped after a tool result"
 _NO_FORMAT = "unknown: no known parser parses the calls"
+_NO_CALLS = "unknown: the template renders no calls"
 _NOT_SEEN = "derived from how the template renders past calls, not from model output"
 
 
@@ -63,7 +64,11 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     others = [] if every else [one for one in notable(report) if one.severity == "note"]
     if shown or others:
         parts.append(_findings(shown, others, longest))
-    rows = [] if is_broken(report) else [*_abilities(report), *_format(report), *chapters(report)]
+    rows = (
+        []
+        if is_broken(report) or report.template is None
+        else [*_abilities(report), *_format(report), *chapters(report)]
+    )
     rows += [] if every else _hidden(report)
     if rows:
         parts.append(_rows(rows))
@@ -127,7 +132,8 @@ def _format(report: Report) -> list[tuple[str, Text]]:
     if report.verdict.tools != "broken":
         return []
     if decided.name is None:
-        return [("format", Text(_NO_FORMAT))]
+        rendered = report.capabilities["tool_calls"].answer == "yes"
+        return [("format", Text(_NO_FORMAT if rendered else _NO_CALLS))]
     proofs = [evidence for evidence in decided.evidence if evidence.source == decided.confidence]
     proof = proofs[0].at_a_glance if proofs else "the default, without evidence"
     how = " (declared)" if decided.confidence == "declared" else ""

@@ -12,7 +12,7 @@ from toolfmt.inspect.report.report import Report, Tokens
 
 def invented_result(report: Report) -> str:
     """Return the additional stop string of a prompt that describes the tools: an invented tool result."""
-    if report.strategy != "prompt":
+    if report.strategy != "prompt" or report.template is None:
         return ""
     return f'"{RESULT_HEADING}" if the prompt describes the tools (stops a model that invents a tool result)'
 
