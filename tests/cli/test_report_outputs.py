@@ -288,6 +288,10 @@ def test_outputs_that_are_wrong_are_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_help_names_the_format_that_cannot_go_to_standard_output() -> None:
+    assert "html needs a FILE" in " ".join(run("--help").stdout.split())
+
+
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize(("format", "streams"), [("json", True), ("github", True), ("text", False), ("junit", False)])
 def test_only_what_is_printed_before_the_end_hides_the_progress(

@@ -119,10 +119,10 @@ def inspect(**given: Any) -> int:
     with models in it or below it, are shown as a table with one row per model. With --json, each model is printed as
     one JSON line when it is done.
 
-    --output-format is repeatable. Without =FILE, an output goes to standard output; only one can go there. An existing
-    FILE is overwritten only if it is empty or an earlier output in the same format (for html, any web page);
-    Markdown is appended to FILE instead. For several models, html=FILE is an index, and the page of each model is in
-    the directory FILE.d.
+    --output-format is repeatable. Without =FILE, an output goes to standard output; only one can go there. html needs a
+    FILE. An existing FILE is overwritten only if it is empty or an earlier output in the same format (for html, any web
+    page); Markdown is appended to FILE instead. For several models, html=FILE is an index, and the page of each model
+    is in the directory FILE.d.
 
     --continue FILE is for thousands of models: an interrupted run continues where it stopped.
 
