@@ -200,8 +200,8 @@ def test_nothing_is_inspected_if_an_output_cannot_be_written(tmp_path: Path, loo
         for name, why in cannot.items():
             result = run("bad", "fair", "--output-format", f"{format}={tmp_path / name}")
             assert (result.exit_code, result.stdout) == (2, "")
-            line = f"toolfmt: {tmp_path / name}: cannot be written ({why}); name a file that can be\n"
-            assert result.stderr == line
+            problem = f"{tmp_path / name}: cannot be written ({why})"
+            assert result.stderr == f"toolfmt: {problem}; name a writable file in an existing directory\n"
         if format != "markdown":
             result = run("bad", "fair", "--output-format", f"{format}={tmp_path / 'mine'}")
             assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
@@ -384,7 +384,7 @@ def test_a_file_with_other_content_is_rejected_and_left_unchanged(text: str, num
 def test_what_is_not_a_plain_file_is_rejected_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", tmp_path, tmp_path / "none" / "x", Path("/dev/null")):
-        with pytest.raises(ToolfmtError, match=r"cannot be written \(.*\); name a file that can be"):
+        with pytest.raises(ToolfmtError, match=r"cannot be written \(.*\); name a writable file in an existing"):
             ReportLines(str(file))
 
 

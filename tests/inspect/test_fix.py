@@ -873,7 +873,7 @@ def test_a_setting_that_is_not_written_is_reported_with_the_fix_of_its_finding(
     home = model(tmp_path / "model", before + template(), tokenizer_config=tokens)
     done = fixed(home, tmp_path / "copy", keys(code))
     (why,) = [one.why for one in done.not_fixed if one.code == code]
-    assert why == f"no setting that --fix writes fixes it: {advice}"
+    assert why == f"--fix cannot fix this: {advice}"
 
 
 def test_missing_content_is_fixed_if_null_is_accepted() -> None:

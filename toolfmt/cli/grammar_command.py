@@ -14,6 +14,9 @@ from toolfmt.formats.serialization.files import SUFFIX, format_from_file
 from toolfmt.grammars.grammar import SYNTAX_OF, Grammar, GrammarSyntax, Runtime, grammar
 from toolfmt.model.model import Model, load
 
+_NARROWER = "the grammar rejects some outputs that the format allows"
+_NAMES = "docs/grammars.md explains these names"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Constraining:
@@ -32,7 +35,7 @@ class Constraining:
         made = self._made()
         fields = None if self.runtime is None else made.request(self.runtime)
         if made.narrower:
-            complain(f"the grammar allows less than the format: {', '.join(made.narrower)}")
+            complain(f"{_NARROWER}: {', '.join(made.narrower)}; {_NAMES}")
         if made.tokens is None and made.syntax == "llguidance":
             complain(
                 "without a MODEL it is unknown which markers are a single token; llguidance treats all of them as text"

@@ -148,7 +148,9 @@ class Measuring:
             raise ToolfmtError(f"tool_choice {choices[0]}: only a chat endpoint supports this; leave out --tool-choice")
         grammars = [grammar for grammar in GRAMMARS if grammar in (self.grammars or GRAMMARS[:1])]
         if missing := [grammar for grammar in grammars if grammar not in subject.grammars]:
-            raise ToolfmtError(f"--grammar {missing[0]}: only a model that runs here takes one; leave out --endpoint")
+            raise ToolfmtError(
+                f"--grammar {missing[0]}: only a model that runs here supports this; leave out --endpoint"
+            )
         wordings = [wording for wording in WORDINGS if wording in (self.wordings or WORDINGS)]
         strategies = [strategy for strategy in STRATEGIES if strategy in (self.strategies or STRATEGIES)]
         return MeasurementPlan(chosen, self.runs, wordings, strategies, known, grammars)

@@ -73,7 +73,7 @@ class ReportLines:
 
     def _not_writable(self, error: OSError | ValueError) -> ToolfmtError:
         why = error.strerror if isinstance(error, OSError) else error
-        return ToolfmtError(f"{self._name}: cannot be written ({why}); name a file that can be")
+        return ToolfmtError(f"{self._name}: cannot be written ({why}); name a writable file in an existing directory")
 
 
 def _outcome(data: dict[str, Any]) -> InspectionOutcome:

@@ -376,7 +376,7 @@ def _check_place(file: str) -> None:
     path = Path(file)
     for wrong, why in ((path.is_dir(), "Is a directory"), (not path.parent.is_dir(), "No such file or directory")):
         if wrong:
-            raise ToolfmtError(f"{file}: cannot be written ({why}); name a file that can be")
+            raise ToolfmtError(f"{file}: cannot be written ({why}); name a writable file in an existing directory")
 
 
 def _check_replaceable(file: str, format: str) -> None:
@@ -393,4 +393,4 @@ def _check_replaceable(file: str, format: str) -> None:
 
 def _cannot_write(file: str, error: OSError | ValueError) -> ToolfmtError:
     why = error.strerror if isinstance(error, OSError) else error
-    return ToolfmtError(f"{file}: cannot be written ({why}); name a file that can be")
+    return ToolfmtError(f"{file}: cannot be written ({why}); name a writable file in an existing directory")

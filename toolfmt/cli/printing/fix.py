@@ -70,7 +70,7 @@ def _copied(fixed_model: FixedModel) -> str:
         else "The copy holds no file."
     )
     if fixed_model.kind == "directory":
-        return f"{files} Weights and other files are not copied: move the files of the copy to the weights."
+        return f"{files} Weights and other files are not copied: copy these files into the directory of the weights."
     if fixed_model.kind == "gguf":
         return f"{files} The GGUF file is not rewritten: give llama.cpp the template with --chat-template-file."
     return files

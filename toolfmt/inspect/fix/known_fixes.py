@@ -10,7 +10,7 @@ from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
 from toolfmt.inspect.report.report import Finding, FindingKey, Report
 
 _NO_FIX = "no small change of the template is known to fix it"
-_NO_SETTING = "no setting that --fix writes fixes it"
+_NO_SETTING = "--fix cannot fix this"
 
 
 @dataclass(frozen=True)
