@@ -258,7 +258,7 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     assert [one["code"] for one in added] == ["TF069"]
     last = " ".join(run(str(package), str(original)).stdout.rpartition("\n\n")[2].split())
     assert "Behavior: 0 results differ, 0 findings removed, 1 added; " in last
-    assert re.search(r" prompts are the same\. Settings: \d+ values differ, ", last)
+    assert re.search(r" prompts differ\. Settings: \d+ values differ, ", last)
 
 
 @pytest.mark.parametrize(
@@ -418,12 +418,16 @@ def test_a_variable_that_one_of_the_two_has_is_a_part(tmp_path: Path) -> None:
     )
 
 
+def last_sentence(result: Result) -> str:
+    return " ".join(result.stdout.rpartition("\n\n")[2].split())
+
+
 @pytest.mark.sample(0)
 def test_what_is_left_out_is_counted_and_does_not_count(tmp_path: Path, different: Comparison) -> None:
     a, b = places(tmp_path, TEMPLATE, TEMPLATE.replace("<{{ message.role }}>", "[{{ message.role }}]"))
     prompts = len(json.loads(run(a, b, "--json").stdout)["behavior"]["prompts"]["differ"])
-    assert run(a, b, "--ignore", "prompts").stdout.splitlines()[-1] == (
-        f"No differences in the selected findings. {prompts} excluded by --select or --ignore."
+    assert last_sentence(run(a, b, "--ignore", "prompts")) == (
+        f"No differences in the selected findings. {prompts} other differences are excluded by --select or --ignore."
     )
     ignored = run(a, b, "--ignore", "behavior")
     assert (ignored.exit_code, run(a, b, "--select", "prompts").exit_code) == (0, 1)
@@ -460,7 +464,9 @@ def test_diff_shows_what_differs_and_where_the_prompts_part(tmp_path: Path) -> N
     at = lines.index("    - <user>\\n")
     assert lines[at + 1] == "    + [user]\\n"
     assert "    + throws: the template raises: no results" in lines
-    assert lines[-1].endswith("0 of 24 prompts are the same.") or "0 of 24" in " ".join(lines[-2:])
+    assert "; 24 of 24 prompts differ." in last_sentence(result)
+    selected = last_sentence(run(a, b, "--select", "prompts"))
+    assert re.fullmatch(r"24 of 24 prompts differ\. \d+ other differences are excluded by --select.*", selected)
     printed = json.loads(run(a, b, "--json").stdout)
     first = printed["behavior"]["prompts"]["differ"][0]
     assert (first["conversation"], first["at"], first["a"][:5], first["b"][:5]) == ("a question", 0, "<user", "[user")

@@ -10,6 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.cli.printing.control_characters import LONGEST, shortened, visible
 from toolfmt.cli.printing.layout import grid, printed, spaced
 from toolfmt.inspect.comparison import Comparison, Differences, PromptChange, ReportChange
@@ -62,7 +63,7 @@ def _summary(comparison: Comparison) -> str:
     """Return the last line: whether the behavior is the same, and how much differs."""
     noun = "value" if comparison.differs else "setting"
     settings = _counted(comparison.settings, noun) if comparison.settings else ""
-    left_out = f" {comparison.left_out} excluded by --select or --ignore." if comparison.left_out else ""
+    left_out = _left_out(comparison.left_out)
     if not comparison.differs:
         sentence = (
             "No differences in the selected findings."
@@ -70,11 +71,19 @@ def _summary(comparison: Comparison) -> str:
             else _same_sentence(comparison.same_text, settings)
         )
         return f"{sentence}{left_out}"
-    same = len(comparison.same_prompts)
-    prompts = f"{same} of {same + len(comparison.prompts)} prompts are the same"
+    number = len(comparison.prompts)
+    prompts = f"{number} of {number + len(comparison.same_prompts)} prompts differ"
     text = "The templates are the same text; other files make the difference: " if comparison.same_text else ""
-    behavior = f"{_counted(comparison.behavior)}; {prompts}."
+    # With --select, the results may not be compared at all.
+    counted = "" if left_out and not _group(comparison.behavior) else f"{_counted(comparison.behavior)}; "
+    behavior = f"{counted}{prompts}."
     return f"{text}Behavior: {behavior} Settings: {settings}.{left_out}" if settings else f"{text}{behavior}{left_out}"
+
+
+def _left_out(number: int) -> str:
+    """Return a sentence for the differences that --select or --ignore excludes, after a space; empty if none."""
+    other = "other difference is" if number == 1 else "other differences are"
+    return f" {number} {other} excluded by --select or --ignore." if number else ""
 
 
 def _same_sentence(same_text: bool | None, settings: str) -> str:
@@ -206,7 +215,8 @@ def _prompts(comparison: Comparison) -> Group:
 def _named(names: list[str]) -> str:
     more = len(names) - _LONGEST_NAMES
     kind = "test conversation" if len(names) == 1 else "test conversations"
-    return f"{kind}: {'; '.join(names[:_LONGEST_NAMES])}" + (f"; and {more} more" if more > 0 else "")
+    quoted = [f'"{name}"' for name in names]
+    return f"{kind}: {listed_first(quoted, _LONGEST_NAMES) if more > 0 else listed(quoted)}"
 
 
 def _context(change: PromptChange) -> Iterator[tuple[str, str, str]]:
