@@ -4,7 +4,7 @@ What it checks: a call with its arguments in two orders, and tool definitions wi
 
 Why it matters: JSON objects do not have an order, but prompts do. If the template sorts the arguments of a call, it
 writes calls differently than the model did, and the text after them is computed again. A template that looks at the
-first key of a definition, or omits keys by their order, describes the same tool differently.
+first key of a definition, or omits keys depending on their order, describes the same tool differently.
 
 Affected runtimes: every runtime that renders this template. Sorted arguments matter only with a prefix cache.
 
@@ -13,7 +13,8 @@ Example:
     {% for key, value in arguments | dictsort %}{{ key }}={{ value }}{% endfor %}
 
 Fix: do nothing for sorted arguments, but expect the cost. Send the keys of tools in the order that the template
-expects; `toolfmt render` always uses the same order.
+expects. `toolfmt render` always writes type, function, name, description and parameters in this order, and keeps your
+order inside `parameters`. From Python, `sort_properties=True` sorts them there.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ def _definitions(facts: Facts) -> Iterator[Diagnostic]:
     if not isinstance(one, str) or not isinstance(other, str) or _same_but_order(one, other):
         return
     yield Diagnostic(
-        "The template says something else about the same tools when the keys of their definitions come in another "
-        "order.",
-        "Use the usual order of keys (type, function; name, description, parameters); `toolfmt render` does this.",
+        "The template describes the same tools differently if the keys of their definitions come in another order.",
+        "Use the usual order of keys (type, function; name, description, parameters); `toolfmt render` does this, "
+        "and keeps the order inside `parameters`.",
         facts.renders.line_at(user(), ALL_TOOLS, common_prefix(one, other)),
     )
 

@@ -13,8 +13,8 @@ response and a call.
 - `stop-token-not-trained`: the token that ends a response is outside `{% generation %}`. Loss masks made from this
   block do not train the model to stop.
 
-Why it matters: the model continues after its end. After a response it invents the next turn, and after a call it
-invents the result.
+Why it matters: the model continues after the end of its response. It then invents the next turn, or after a call the
+result.
 
 Affected runtimes: every runtime that stops at the end-of-sequence tokens in the model's files.
 
