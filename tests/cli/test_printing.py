@@ -362,8 +362,8 @@ def test_if_no_prompt_can_be_made_no_stop_is_shown() -> None:
         (
             ("<a>", "<b>"),
             ("<a>", "<b>"),
-            "<a> <b> after a call; the template writes no end marker after a response, so rely on the model's "
-            "eos_token",
+            "<a> <b> after a call; the template writes no end marker after a response, so the model has to stop at "
+            "its own eos_token",
         ),
     ],
 )
@@ -371,7 +371,7 @@ def test_where_a_response_stops_and_where_a_call_does_are_on_one_line(
     stop: tuple[str, ...], of_calls: tuple[str, ...], expected: str
 ) -> None:
     made = replace(FULL, profile=replace(FULL.profile, stop=stop, stop_of_calls=of_calls))
-    (line,) = [line for line in shown(made, 140) if "stop strings" in line]
+    (line,) = [line for line in shown(made, 160) if "stop strings" in line]
     assert line.strip() == f"stop strings  {expected}"
     page = report_page(made)
     listed = re.sub(r"<[^>]+>", " ", page.partition("<dt>Stop at</dt>")[2].partition("</dd>")[0])

@@ -12,6 +12,7 @@ from inspection_templates import label
 from model_cases import MODELS
 
 import toolfmt
+from toolfmt.cli.printing.settings import stops
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Report
 from toolfmt.messages.events import Content
@@ -47,6 +48,24 @@ def test_what_an_answer_and_what_a_call_ends_at(name: str) -> None:
     assert tuple(stop for stop in report.profile.stop if stop not in of_calls) == of_answers
     reported = report.to_dict()
     assert (reported["stop"], reported["stop_of_calls"]) == ([*report.profile.stop], [*of_calls])
+
+
+def test_an_end_that_is_also_inside_a_response_is_not_a_stop_string(tmp_path: Path) -> None:
+    """`<|end|>` of gpt-oss is also after the reasoning: as a stop string, it would drop the response after that."""
+    ((_, report),) = reports(["unsloth-gpt-oss-20b"])
+    inside = "a response ends with <|end|>"
+    assert report.sections.details["stop"].evidence.startswith(f"unknown: no eos_token is defined; {inside}, which is")
+    ((marks, where),) = stops(report)
+    assert marks == ["<|call|>"]
+    assert where == (
+        f"after a call; {inside}, but this is also after the reasoning or inside a call, so the model has to stop at "
+        "its own eos_token"
+    )
+    (tmp_path / "chat_template.jinja").write_text(templates()["unsloth-gpt-oss-20b"], "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<|return|>"}', "utf-8")
+    named = toolfmt.load(tmp_path, trusted=True).inspect()
+    assert "<|end|>" not in named.profile.stop
+    assert named.sections.details["stop"].evidence.endswith("; only the eos_token, <|return|>, ends a response")
 
 
 def test_a_marker_that_ends_calls_and_responses_is_not_only_of_calls() -> None:

@@ -43,7 +43,7 @@ def stops(facts: Facts) -> Stops:
     if facts.renders is None:
         return Stops(_distinct(special_tokens.get("eos_token", ""), *ends))
     named = {special_tokens.get("eos_token", ""), *ends}
-    cuts = _cutting(facts) - named
+    cuts = cutting(facts) - named
     handed_over = _handed_over(facts)
     after_calls = handed_over if handed_over and handed_over not in cuts else _after_calls(facts)
     after = stop_strings(facts.renders, facts.shape, after_calls, special_tokens)
@@ -116,7 +116,7 @@ def _ending_calls(facts: Facts) -> Iterator[str]:
         yield from (mark for mark in marks if not prompt_end.endswith(mark))
 
 
-def _cutting(facts: Facts) -> set[str]:
+def cutting(facts: Facts) -> set[str]:
     """Return the markers inside a rendered call, and those that end reasoning."""
     best, shape = facts.decided.read_back, facts.shape
     reasoning = {facts.profile.reasoning[1]} if facts.profile.reasoning else set()

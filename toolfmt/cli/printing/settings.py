@@ -26,8 +26,11 @@ def stops(report: Report) -> list[tuple[list[str], str]]:
     if not others:
         unknown = report.sections.details.get("stop")
         follows = visible(unknown.excerpts[0]) if unknown is not None and unknown.excerpts else ""
-        more = f"; if the model does not stop there, add {follows}, which starts the next turn" if follows else ""
-        nothing = "the template writes no end marker after a response, so rely on the model's eos_token"
+        if follows and unknown is not None and unknown.outcome == "inside":
+            inside = f"a response ends with {follows}, but this is also after the reasoning or inside a call"
+            return [(of_calls, f"after a call; {inside}, so the model has to stop at its own eos_token")]
+        more = f"; if it does not, add {follows}, the first token of the next turn" if follows else ""
+        nothing = "the template writes no end marker after a response, so the model has to stop at its own eos_token"
         return [(of_calls, f"after a call; {nothing}{more}")]
     return [(others, "after a response"), (of_calls, "after a call")]
 

@@ -34,6 +34,7 @@ Outcome: TypeAlias = Literal[
     "name-lost",
     "by-order",
     "misplaced",
+    "inside",
     "json-text",
     "in-place",
     "stays",

@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import REPLY, reply, user
-from toolfmt.inspect.probe.turn_markers import next_mark
+from toolfmt.inspect.probe.turn_markers import answer_end, next_mark
 from toolfmt.inspect.probe.turns import content, generation, ids, reasoning, results, roles, values
 from toolfmt.inspect.probe.turns.turn_probe import TurnProbe
 from toolfmt.inspect.report.report import Answer
+from toolfmt.inspect.stops import cutting
 
 _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     results.results_several,
@@ -73,10 +74,12 @@ def details(facts: Facts) -> dict[str, Answer]:
     after = "".join(prompt.rpartition(REPLY)[2] for prompt in prompts)
     answered = any(REPLY in prompt for prompt in (*prompts, probe.text(reply(probe.shape))))
     follows = next_mark(probe.renders, probe.shape)
+    end = answer_end(probe.renders, probe.shape)
     answers["stop"] = generation.stop(
         facts.profile,
         eos_token=tokens.get("eos_token"),
         after=after if answered else None,
         follows="" if follows in probe.renders.tokens.values() else follows,
+        inside=end if end in cutting(facts) else "",
     )
     return answers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.inspect.probe.capabilities import threw
@@ -122,17 +123,25 @@ def _marking(tag: re.Match[str]) -> str:
     return f"{{{{{before} '{_MARKED[end]}' {after}}}}}"
 
 
-def stop(profile: TemplateProfile, *, eos_token: str | None, after: str | None, follows: str) -> Answer:
+def stop(
+    profile: TemplateProfile, *, eos_token: str | None, after: str | None, follows: str, inside: str = ""
+) -> Answer:
     """Return what ends a response, and whether this includes the end-of-sequence token.
 
     `after` is what the template writes after a response, None if it renders none. `follows` is the first marker
-    before the next question, or empty.
+    before the next question, or empty. `inside` is the marker at the end of a response if outputs also contain it
+    earlier.
     """
     ending = tuple(stop for stop in profile.stop if stop not in profile.stop_of_calls)
     if not ending and after is None:
         return no("unknown: no response with text is rendered, and no eos_token is defined")
+    if inside and ending in ((), (eos_token,)):
+        what = "a response ends with {}, which is not a stop string: it is also after the reasoning or inside a call"
+        if eos_token:
+            return no(f"{what}; only the eos_token, {{}}, ends a response", "inside", None, inside, eos_token)
+        return no(f"unknown: no eos_token is defined; {what}", "inside", None, inside)
     if not ending:
-        what = "unknown: no eos_token is defined, and the template writes no other marker after a response"
+        what = "unknown: no eos_token is defined, and the template writes no end marker of its own after a response"
         return no(f"{what}; if the conversation continues, {{}} follows", "", None, follows) if follows else no(what)
     if eos_token and ending == (eos_token,) and after is None:
         return no(
@@ -145,4 +154,4 @@ def stop(profile: TemplateProfile, *, eos_token: str | None, after: str | None, 
         what = "the template writes no marker after a response; only the eos_token, {}, ends one"
         return no(what, "", None, eos_token)
     named, token = ("the eos_token is {}", (eos_token,)) if eos_token else ("no eos_token is defined", ())
-    return yes(f"a response without calls ends with {{}}; {named}", None, " or ".join(ending), *token)
+    return yes(f"a response without calls is complete at {{}}; {named}", None, listed(ending, "or"), *token)
