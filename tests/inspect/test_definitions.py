@@ -353,10 +353,9 @@ def test_enum_values_and_defaults_that_are_not_strings_are_tested_too() -> None:
     messages = [one.message for one in report.findings if one.code in ("TF040", "TF041")]
     (message,) = [one for one in messages if "the allowed values (`enum`) of integer parameters, " in one]
     assert "; " in message.partition("integer parameters")[2]  # a list in a list needs other separators
-    numbers = "a number as `default` next to `enum`, null as `default` next to `enum` and a number as `default` next to"
+    values = "`enum` with a number as `default`, `enum` with null as `default` and `oneOf` with a number as `default`"
     assert any(
-        one.startswith(f"The template fails on {numbers} `oneOf`: the template concatenates a string")
-        for one in messages
+        one.startswith(f"The template fails on {values}: the template concatenates a string") for one in messages
     )
     shown = "{{ p.type }}{{ p.enum | join('|') if p.enum }}{{ p.const }}{{ p.get('items', '') | tojson }}"
     whole = inspect_template(source.replace(shows, shown).replace("' = ' + p.default if", "'' if"))

@@ -397,7 +397,7 @@ def test_a_marker_that_appears_only_after_earlier_responses_ends_responses() -> 
     template = """\
 {% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.role == 'assistant' and not loop.last %}<|end|>{% endif %}
 {% endfor %}"""
-    expected = "yes: a response without calls ends with <|end|>; no eos_token is defined"
+    expected = "yes: a response without calls is complete at <|end|>; no eos_token is defined"
     assert evidence(template, "stop") == expected
     assert evidence(template.replace("<|end|>", ""), "stop").startswith("no: unknown")
 
@@ -406,13 +406,13 @@ def test_a_placeholder_after_the_last_response_hides_no_marker_after_earlier_one
     # allenai's Olmo 3: {% if not loop.last %}<|im_end|>{% else %}{{ eos_token }}{% endif %}
     end = "{{ '<|end|>' if m.role == 'user' or not loop.last else eos_token }}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + end + "\n{% endfor %}"
-    assert evidence(template, "stop") == "yes: a response without calls ends with <|end|>; no eos_token is defined"
+    assert evidence(template, "stop") == "yes: a response without calls is complete at <|end|>; no eos_token is defined"
     assert report(template).profile.stop == ("<|end|>",)
     always = template.replace(end, "{{ eos_token if m.role == 'assistant' }}")
-    assert evidence(always, "stop").endswith("the template writes no other marker after a response")
+    assert evidence(always, "stop").endswith("the template writes no end marker of its own after a response")
     # OrionStarAI's Orion 14B: written by the template itself it is not a placeholder
     named = template.replace(end, "{{ '</s>' if m.role == 'assistant' }}")
-    assert evidence(named, "stop") == "yes: a response without calls ends with </s>; no eos_token is defined"
+    assert evidence(named, "stop") == "yes: a response without calls is complete at </s>; no eos_token is defined"
 
 
 @pytest.mark.sample(0)
@@ -420,9 +420,9 @@ def test_if_nothing_ends_a_response_what_follows_it_is_reported() -> None:
     # zai-org's GLM-4.5: <|user|> comes after a response in text, and the model's files name it
     end = "{{ '<|observation|>' if m.role == 'tool' else '<|' ~ m.role ~ '|>' }}"
     template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
-    unknown = "no: unknown: no eos_token is defined, and the template writes no other marker after a response"
+    unknown = "no: unknown: no eos_token is defined, and the template writes no end marker of its own after a response"
     assert evidence(template, "stop") == f"{unknown}; if the conversation continues, <|user|> follows"
-    sentence = "if the model does not stop there, add <|user|>, which starts the next turn"
+    sentence = "if it does not, add <|user|>, the first token of the next turn"
     assert sentence in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())
     assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
 
@@ -460,7 +460,7 @@ def test_what_begins_every_turn_ends_none() -> None:
     template = "{% for m in messages %}<role>{{ m.role }}</role>{{ m.content }}{% endfor %}"
     assert evidence(template, "stop").startswith("no: unknown")
     assert evidence(template.replace("{% endfor", "<end>{% endfor"), "stop").startswith(
-        "yes: a response without calls ends with <end>"
+        "yes: a response without calls is complete at <end>"
     )
 
 
@@ -944,7 +944,7 @@ def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  
 
 def test_the_verdict_does_not_call_misprinted_arguments_rejected() -> None:  # Apriel 1.5
     printed = TOOLS + CALLS.replace("c.function.arguments | tojson", "c.function.arguments")
-    assert "Without `toolfmt render`: object arguments fail (TF014)" in report(printed).verdict.sentence
+    assert "Without `toolfmt render`: `arguments` as an object fail (TF014)" in report(printed).verdict.sentence
 
 
 def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  # Command R+, tool_use

@@ -24,6 +24,7 @@ TEMPLATE = """\
 {% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}<tool_call>
 {"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
 </tool_call>{% endfor %}<|end|>{% endfor %}"""
+CHECK = "Check in the model card whether the model expects its earlier reasoning"
 
 
 def raising(condition: str, message: str) -> str:
@@ -301,16 +302,16 @@ def test_what_keeps_reasoning_is_reported_with_a_value_that_can_be_typed() -> No
     dropping = THINKING.replace("(loop.last KEEP)", "not m.tool_calls and not drop")
     report = inspect_template(dropping)
     assert [effect.reasoning for effect in report.sections.variables[0].effects] == ["dropped"]
-    assert message_and_fix(report, "TF033")[1] == "Check the model card for whether it expects its earlier reasoning."
+    assert message_and_fix(report, "TF033")[1] == f"{CHECK}."
 
 
 def test_a_template_cannot_forge_what_keeps_reasoning() -> None:
     _, honest = message_and_fix(inspect_template(THINKING.replace("KEEP", "or keep")), "TF033")
-    assert honest == "Check the model card for whether it expects its earlier reasoning; keep=true keeps it."
+    assert honest == f"{CHECK}; keep=true keeps it."
     forging = '{% if x %}z; "evil" keeps earlier reasoning{% endif %}' + THINKING.replace("KEEP", "")
     report = inspect_template(forging)
     assert "keeps earlier reasoning" in report.sections.variables[0].effect
-    assert message_and_fix(report, "TF033")[1] == "Check the model card for whether it expects its earlier reasoning."
+    assert message_and_fix(report, "TF033")[1] == f"{CHECK}."
 
 
 def test_evidence_of_a_format_keeps_apart_what_the_format_itself_cannot_carry() -> None:

@@ -278,9 +278,9 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("reasoning_earlier", "yes", "", "next to a call before the last user message is kept: ", PLANS),
     ("reasoning_earlier", "no", "dropped", "next to a call before the last user message is not in the prompt",
      changed("if m.tool_plan", "if m.tool_plan and messages[-1].role != 'user'", PLANS)),
-    ("reasoning_earlier", "no", "lost-later", "next to a call is dropped as soon as a response without a call",
+    ("reasoning_earlier", "no", "lost-later", "next to a call is kept until a response without a call",
      changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS)),  # llm-jp-4-8b
-    ("reasoning_earlier", "no", "lost-later", "next to a call, it is dropped as soon as a response without a call",
+    ("reasoning_earlier", "no", "lost-later", "next to a call, it is kept until a response without a call",
      changed("{% if m.reasoning_content %}",
              "{% if m.reasoning_content and (not (" + ANSWERED + ") if m.tool_calls else loop.last) %}", THINKS)),
     ("reasoning_in_loop", "yes", "", "is kept: ", THOUGHT),
@@ -339,7 +339,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("generation_open", "yes", "", "starts the response with <think>", changed(HEADER, "<|assistant|><think>{% endif")),
     ("generation_open", "yes", "", "starts the response with <think></think>",
      changed(HEADER, "<|assistant|><think></think>{% endif", THINKS)),
-    ("stop", "yes", "", "ends with <|end|>; no eos_token is defined", BASE),
+    ("stop", "yes", "", "is complete at <|end|>; no eos_token is defined", BASE),
     ("stop", "no", "", "unknown: no eos_token", changed("<|end|>", "\n")),
     ("stop", "no", "", "unknown: no eos_token",
      "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}<|talk_ends|>\n"
@@ -358,7 +358,8 @@ CASES += [
              " | length > 1 }}")),
     ("results_alone", "error", "threw", "is rejected if the conversation contains no call at all: ",
      when("m.role == 'tool' and not messages | selectattr('tool_calls') | list", RAISE)),
-    ("results_alone", "no", "dropped", "is dropped, unless it comes after an earlier call with no response in between",
+    ("results_alone", "no", "dropped", "is dropped, unless the conversation contains an earlier call and no "
+     "response without calls after it",
      changed(LOOP, "{% set ns = namespace(called=false) %}" + LOOP + "{% if m.role == 'assistant' %}{% set ns.called "
              "= 'tool_calls' in m %}{% endif %}{% if m.role == 'tool' and not ns.called %}{% continue %}{% endif %}")),
     ("results_unnumbered", "yes", "", "a result without tool_call_id renders the same as a result with it",
@@ -422,16 +423,16 @@ AFTER_RESULT = changed(
         ("text next to a call appears after the result", "misplaced",
          "Text next to a call appears after the result: ", AFTER_RESULT),
         # llm-jp-4.1-8b-thinking
-        ("text next to a call is dropped as soon as the result follows", "lost-later",
-         "Text next to a call is dropped as soon as the result follows.",
+        ("text next to a call is kept until the result follows, then dropped", "lost-later",
+         "Text next to a call is kept until the result follows, then dropped.",
          changed(CONTENT, "{{ m.content or '' if not m.tool_calls or loop.last }}")),
         # gpt-oss
-        ("text next to a call is dropped as soon as the next user message follows", "lost-later",
-         "Text next to a call is dropped as soon as the next user message follows.",
+        ("text next to a call is kept until the next user message follows, then dropped", "lost-later",
+         "Text next to a call is kept until the next user message follows, then dropped.",
          changed(CONTENT, "{{ m.content or '' if not m.tool_calls or messages[-1].role != 'user' }}")),
         # llm-jp-4-8b, and gpt-oss itself: {% if future_message.role == 'assistant' and "tool_calls" not in it %}
-        ("text next to a call is dropped as soon as a response without a call follows", "lost-later",
-         "Text next to a call is dropped as soon as a response without a call follows.",
+        ("text next to a call is kept until a response without a call follows, then dropped", "lost-later",
+         "Text next to a call is kept until a response without a call follows, then dropped.",
          changed(CONTENT, "{{ m.content or '' if not (m.tool_calls and " + ANSWERED + ") }}")),
         ("text next to a call is dropped", "dropped", "Text next to a call is dropped; the prompt has only: ", LATE),
     ],
@@ -656,7 +657,8 @@ def test_reasoning_dropped_by_the_next_response_is_not_reported_as_dropped_by_a_
 def test_a_variable_that_keeps_the_reasoning_is_named() -> None:
     kept = changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and (keep_all or loop.last) %}", THINKS)
     finding = next(finding for finding in report(kept).notes if label(finding) == "TF033")
-    assert finding.fix == "Check the model card for whether it expects its earlier reasoning; keep_all=true keeps it."
+    fix = "Check in the model card whether the model expects its earlier reasoning; keep_all=true keeps it."
+    assert finding.fix == fix
 
 
 @pytest.mark.parametrize(
@@ -782,10 +784,8 @@ def test_text_that_is_lost_later_and_rejected_with_reasoning_is_reported_as_both
     raising = when("m.content and m.reasoning_content and m.tool_calls", "{{ raise_exception('one of them') }}", THINKS)
     lost = "{% if m.tool_calls and not loop.last %}{% else %}" + CONTENT + "{% endif %}"
     answer = inspect_template(raising.replace(CONTENT, lost)).sections.details["text_with_call"]
-    assert (
-        answer.words == "text next to a call is dropped as soon as the result follows; a turn with text, reasoning "
-        "and a call is rejected (line 1)"
-    )
+    kept = "text next to a call is kept until the result follows, then dropped"
+    assert answer.words == f"{kept}; line 1 rejects a turn with text, reasoning and a call"
     assert answer.outcome == "lost-later"
 
 

@@ -51,13 +51,13 @@ OUTCOMES = {
         "warning", "render", replaces="TF014 arguments-double-encoded", summary="double-encoded arguments"
     ),
     "object-rejected": FindingOutcome(
-        "warning", "render", replaces="TF015 object-arguments-refused", summary="object arguments fail"
+        "warning", "render", replaces="TF015 object-arguments-refused", summary="`arguments` as an object fail"
     ),
     "string-rejected": FindingOutcome(
         "warning",
         "render",
         replaces="TF016 string-arguments-refused",
-        summary="string arguments fail",
+        summary="`arguments` as a JSON string fail",
         why_not_fixed="a template cannot read JSON, and this one needs the arguments one by one",
     ),
     "missing-arguments-lost": FindingOutcome("note"),

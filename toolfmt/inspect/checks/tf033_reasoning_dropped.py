@@ -54,6 +54,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if dropped:
         yield Diagnostic(
             f"Reasoning is dropped {listed(dropped)}.",
-            "Check the model card for whether it expects its earlier reasoning" + _how(facts),
+            "Check in the model card whether the model expects its earlier reasoning" + _how(facts),
             next(filter(None, lines), None),
         )

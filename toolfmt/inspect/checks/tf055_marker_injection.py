@@ -43,7 +43,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     open_places = [name for name in PLACES if name in answers and answers[name].answer == "no"]
     if not open_places or facts.renders is None:
         return
-    where, shown = listed(PLACES[name] for name in open_places), answers[open_places[0]]
+    where, shown = listed((PLACES[name] for name in open_places), "or"), answers[open_places[0]]
+    several = " reach the prompt" in shown.words
     injection = forges_a_turn(facts.renders)
     proof = ""
     if injection is not None:
@@ -51,7 +52,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         when = f"{condition}, " if condition else ""
         proof = f"; {when}the question '{quote(text)}' renders to the same prompt as a question followed by a response"
     yield Diagnostic(
-        f"In {where}, {shown.evidence}{proof}.",
+        f"{shown.evidence} if {'they are' if several else 'it is'} in {where}{proof}.",
         "Neutralize or reject untrusted text that contains the template's markers.",
         shown.line,
     )

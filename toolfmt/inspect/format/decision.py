@@ -300,4 +300,4 @@ def _declares(declared: Declaration) -> str:
 
 def _lists(format: ToolCallFormat, model_types: Sequence[str]) -> str:
     named = next(model_type for model_type in model_types if model_type in format.model_types)
-    return f"{format.name} is assumed for the model type {named} without other evidence"
+    return f"the model type {named} implies {format.name}; used only if there is no other evidence"

@@ -133,8 +133,9 @@ def _tools(made: TextChange) -> Effect | None:
     if before and not after and VALUES[0] in made.removed and DESCRIPTION not in made.removed:
         return Effect("calls", 'leaves out earlier calls ("{}")', (quote(made.removed, 80),))
     if before and after:
-        how = "elsewhere" if _line_of(made.removed) == _line_of(made.added) else "differently"
-        return Effect("tools", f'shows the tools {how} ("{{}}")', (quote(made.added, 80),))
+        moved = _line_of(made.removed) == _line_of(made.added)
+        how = "puts the tools in another place" if moved else "shows the tools differently"
+        return Effect("tools", f'{how} ("{{}}")', (quote(made.added, 80),))
     if after:
         return Effect("tools", 'shows the tools ("{}")', (quote(made.added, 80),))
     return Effect("tools", 'leaves out the tools ("{}")', (quote(made.removed, 80),)) if before else None

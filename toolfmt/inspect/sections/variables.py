@@ -40,6 +40,7 @@ _REASONING: dict[ReasoningEffect, str] = {
 _SWITCHES = ("enable_thinking", "thinking")
 _DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), GIVEN)
 _IF = " if "
+_WITH_TOOLS = f"{_IF}tools are given"
 _AFTER_RESULT = f"{_IF}the conversation ends with the result of a call"
 _WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
 
@@ -114,7 +115,7 @@ class _Seeing:
         history = " if the history has reasoning"
         self._talks = (
             _Conversation("", user(), None),
-            _Conversation(" if tools are given", user(), TOOLS),
+            _Conversation(_WITH_TOOLS, user(), TOOLS),
             _Conversation(" if there is a system message", user(system=True), None),
             *(
                 _Conversation(history, [*user(), turn, *user(), reply, *user()], None, thought=True)
@@ -195,7 +196,7 @@ class _Seeing:
             elif was != becomes:
                 effect = described(was, becomes)
                 effect = effect if talk.where else self._with_condition(effect, base, varied)
-                first = first or _appended(effect, talk.where)
+                first = first or _appended(effect, _where(effect, talk.where))
                 reasoning = reasoning or of_reasoning(was, becomes, calls=talk.tools is not None)
         if failed and (throws or first):
             # A value that fails in one conversation and works in another is reported with both.
@@ -294,6 +295,11 @@ def _failing(what: str, error: TemplateFailure, where: str) -> tuple[str, tuple[
     if error.kind == "raised" and not error.explanation:
         return f'{what} raise "{{}}"{where}', (quote(error.engine_message),)
     return f"{what} fail{where}: {{}}", (error.sentence,)
+
+
+def _where(effect: Effect, where: str) -> str:
+    """Return the conversation in which an effect appears, unless the effect implies it."""
+    return "" if effect.kind == "tools" and where == _WITH_TOOLS else where
 
 
 def _appended(effect: Effect, words: str, *excerpts: str) -> Effect:

@@ -55,8 +55,9 @@ def text_with_call(probe: TurnProbe) -> Answer:
     later = _with_two_calls(probe) or _once_answered(probe) or _after_a_call(probe)
     error = _with_reasoning(probe, messages)
     if error is not None and later is not None and later.outcome == "lost-later":
-        at = "" if error.line is None else f" (line {error.line})"
-        words = f"{later.words}; a turn with text, reasoning and a call is rejected{at}"
+        turn = "a turn with text, reasoning and a call"
+        rejected = f"{turn} is rejected" if error.line is None else f"line {error.line} rejects {turn}"
+        words = f"{later.words}; {rejected}"
         return replace(later, words=words, excerpts=())
     if error is not None and later is None:
         return threw(error, "text and reasoning together next to a call are rejected")
@@ -109,7 +110,7 @@ def _once_answered(probe: TurnProbe) -> Answer | None:
         return None
     if CALL_TEXT not in prompt:
         return no(
-            "text next to a call is dropped as soon as the result follows",
+            "text next to a call is kept until the result follows, then dropped",
             "lost-later",
             probe.line_in_history(history, prompt.find(VALUES[0])),
         )
@@ -132,7 +133,9 @@ def _once_answered(probe: TurnProbe) -> Answer | None:
         )
         when = "a response without a call follows" if by_answer else "the next user message follows"
         line = probe.line_in_history(history, prompt.find(CALL_TEXT))
-        return no(f"text next to a call is dropped as soon as {when}", "lost-later", line or probe.line(*CALLS_AT))
+        return no(
+            f"text next to a call is kept until {when}, then dropped", "lost-later", line or probe.line(*CALLS_AT)
+        )
     return None
 
 
@@ -290,7 +293,8 @@ def _other_lines(probe: TurnProbe, roles: Sequence[str], line: int | None) -> st
     errors = [probe.prompt(_talk(role, text_part(_BY_ROLE[role]))) for role in roles]
     lines = dict.fromkeys(str(error.line) for error in errors if isinstance(error, TemplateError) and error.line)
     others = [one for one in lines if one != str(line)]
-    return f" (also in {'line' if len(others) == 1 else 'lines'} {listed(others)})" if others else ""
+    which, reject = ("line", "rejects") if len(others) == 1 else ("lines", "reject")
+    return f"; {which} {listed(others)} {reject} it too" if others else ""
 
 
 def _messages(role: str) -> str:

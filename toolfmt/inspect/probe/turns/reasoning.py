@@ -40,12 +40,12 @@ def reasoning_earlier(probe: TurnProbe) -> Answer:
         "next to a call before the last user message",
     )
     by_answer = calls.outcome == "dropped" and _stays(probe, called)
-    until = "as soon as a response without a call follows"
+    kept = "is kept until a response without a call follows, then dropped"
     if REASONING not in probe.text(answered):  # Rendered only next to calls, so test it there.
-        what = f"reasoning next to a call is dropped {until}"
+        what = f"reasoning next to a call {kept}"
         return no(what, "lost-later", calls.line) if by_answer else calls
     if by_answer and answers.outcome == "dropped":
-        what = f"reasoning is dropped when the next user message follows; next to a call, it is dropped {until}"
+        what = f"reasoning is dropped when the next user message follows; next to a call, it {kept}"
         return no(what, "lost-later", calls.line)
     return answers
 

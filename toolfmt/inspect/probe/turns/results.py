@@ -210,7 +210,7 @@ def _unless_after_an_earlier_call(probe: TurnProbe) -> str:
     if SECOND_RESULT in f"{probe.ask([*history, *reply(probe.shape)[-1:], again, *orphan])}":
         return " if the conversation contains no call at all"
     if SECOND_RESULT in f"{probe.ask([*history, again, *orphan])}":
-        return ", unless it comes after an earlier call with no response in between"
+        return ", unless the conversation contains an earlier call and no response without calls after it"
     return ""
 
 

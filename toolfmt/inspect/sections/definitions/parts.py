@@ -189,7 +189,7 @@ def _default(template: DefinitionProbe, plain: str) -> Answer:
         if isinstance(prompt, TemplateError) and _takes_without_default(template, DEFAULTS[what])
     }
     # What fails alone fails next to anything.
-    reported = [what for what in failed if (alone := what.partition(" next to ")[0]) == what or alone not in failed]
+    reported = [what for what in failed if (alone := what.rpartition(" with ")[2]) == what or alone not in failed]
     return threw(failed[reported[0]], listed(reported)) if reported else answer
 
 

@@ -21,9 +21,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "a number as `default`": {"type": "integer", "default": LOW},
     "true as `default`": {"type": "boolean", "default": True},
     "null as `default`": {"type": "string", "default": None},
-    "a number as `default` next to `enum`": {"type": "integer", "enum": [LOW, HIGH], "default": LOW},
-    "null as `default` next to `enum`": {"type": "string", "enum": list(ENUM), "default": None},
-    "a number as `default` next to `oneOf`": {
+    "`enum` with a number as `default`": {"type": "integer", "enum": [LOW, HIGH], "default": LOW},
+    "`enum` with null as `default`": {"type": "string", "enum": list(ENUM), "default": None},
+    "`oneOf` with a number as `default`": {
         "oneOf": [{"type": "string"}, {"type": "integer"}],
         "default": LOW,
     },
