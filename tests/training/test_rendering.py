@@ -347,6 +347,10 @@ def test_a_header_that_the_generation_prompt_lacks_is_learned_from_other_respons
         "Yes, it rains there.</s>",
     ]
     assert kinds(found) == [(number, "not-a-prefix", True) for number in (1, 3, 5)]
+    # The response that shows the header may come later.
+    found = model_of(template, tmp_path).render_training(ONE_CALL[1:], TOOLS)
+    assert sampled_texts(found)[0].startswith("<tool_call>")
+    assert kinds(found) == [(number, "not-a-prefix", True) for number in (1, 3, 5)]
 
 
 def test_text_that_looks_like_a_call_is_not_trained() -> None:

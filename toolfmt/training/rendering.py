@@ -49,6 +49,18 @@ _SHOWN = 30
 """How many characters of a difference a problem quotes."""
 
 
+@dataclass(frozen=True)
+class _Response:
+    """What is known of a message of the model."""
+
+    spans: list[TrainingSpan]
+    problems: list[Problem]
+
+    @property
+    def trained(self) -> bool:
+        return all(problem.trained for problem in self.problems)
+
+
 class _NotVerified(ToolfmtError):
     """The text of a message parses as another one. The message names the difference."""
 
@@ -95,10 +107,13 @@ def training_text(render: Render, given: object, *, train: Train = "all", strict
         for span in whole.spans
         if span.role != "assistant" or not chosen[span.message]
     ]
-    for number, message in enumerate(messages):
-        if message["role"] == "assistant" and chosen[number]:
-            spans += conversation.response(number)
-    problems = conversation.problems
+    numbers = [number for number, one in enumerate(messages) if one["role"] == "assistant" and chosen[number]]
+    responses = {number: conversation.response(number) for number in numbers}
+    for number, response in responses.items():
+        if not response.trained:  # by now, the headers of the other responses are known
+            responses[number] = conversation.response(number)
+    spans += [span for response in responses.values() for span in response.spans]
+    problems = [problem for response in responses.values() for problem in response.problems]
     untrained = next((problem for problem in problems if not problem.trained), None)
     if strict and untrained is not None:
         raise ToolfmtError(f"{untrained}; leave strict out to train the other messages")
@@ -127,11 +142,17 @@ class _Conversation:
         self._messages = messages
         self._whole = whole
         self._text = whole.text
-        self.problems: list[Problem] = []
+        self._problems: list[Problem] = []
         self._headers: dict[str, None] = {}
         self._spans = sorted(whole.spans, key=lambda span: (span.begin, span.end))
 
-    def response(self, number: int) -> Iterator[TrainingSpan]:
+    def response(self, number: int) -> _Response:
+        """Return the spans and the problems of an assistant message."""
+        self._problems = []
+        spans = list(self._spans_of(number))
+        return _Response(spans, self._problems)
+
+    def _spans_of(self, number: int) -> Iterator[TrainingSpan]:
         """Yield the spans of an assistant message, and add its problems."""
         own = [span for span in self._spans if span.message == number]
         if not own and _has_text(self._messages[number]):
@@ -145,7 +166,7 @@ class _Conversation:
             yield TrainingSpan(first.begin, last.end, number, "assistant", "template")
 
     def _add(self, number: int, kind: ProblemKind, detail: str, *, trained: bool = True) -> None:
-        self.problems.append(Problem(number, kind, detail, trained))
+        self._problems.append(Problem(number, kind, detail, trained))
 
     def _runs(self, own: Sequence[Span]) -> Iterator[tuple[Span, Span]]:
         """Yield the first and the last span of each turn that a message is rendered as."""
