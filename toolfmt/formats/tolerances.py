@@ -104,7 +104,7 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "residue": "nothing after the call",
         "repaired_markers": "the markers of the format",
         "other_notation": "the syntax of the format",
-        "foreign_format": "the syntax of the format {}",
+        "foreign_format": "the syntax of the format",
         "other_blanks": "a regular space",
         "other_attributes": "a tag without other attributes",
         "damaged_attribute": "a well-formed name or key",
@@ -157,11 +157,6 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
 def kind_of(name: str) -> str:
     """Return the name in `TOLERANCES` of a tolerance that names another format after a colon, or the name itself."""
     return name.partition(":")[0]
-
-
-def expected_of(name: str, format_name: str) -> str:
-    """Return what the format writes instead of what this tolerance accepts; empty if the name is unknown."""
-    return EXPECTED.get(kind_of(name), "").format(format_name)
 
 
 def problem_of(name: str) -> str:

@@ -16,7 +16,7 @@ from toolfmt.formats.engines.declared_tools import MOST_UNDECLARED, DeclaredTool
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import BACK, Incomplete, Malformed, PendingSpan, Reading, Scan, Span
 from toolfmt.formats.scanner.spans import MISSING_CLOSER
-from toolfmt.formats.tolerances import expected_of, kind_of, problem_of
+from toolfmt.formats.tolerances import EXPECTED, kind_of, problem_of
 from toolfmt.formats.values.arguments_text import ArgumentsText
 from toolfmt.formats.values.earlier_calls import EndedCall, may_repeat, repeats, with_this
 from toolfmt.messages.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallStart
@@ -93,9 +93,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         schemas: Mapping[str, Mapping[str, Any]] | None,
         allowed: frozenset[str] | None,
         ends: Collection[str] = (),
-        format_name: str = "",
     ) -> None:
-        self.format_name = format_name
         self._ends = ends
         """Markers of which a truncated output may show only the beginning after a call."""
         ArgumentsText.__init__(self)
@@ -198,7 +196,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
         if self._scan.cut and name.startswith("missing_"):
             self.need_end(MAX_LOOKAHEAD if name == MISSING_CLOSER else 0)
         if not self.tolerates(name):
-            self.mark_rejected("malformed_syntax", expected_of(name, self.format_name), at, problem=problem_of(name))
+            self.mark_rejected("malformed_syntax", EXPECTED.get(kind_of(name), ""), at, problem=problem_of(name))
         self._tolerated[name] = None
 
     def need_end(self, most: int = 0) -> None:
@@ -347,7 +345,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
 
     def copy(self, scan: Scan) -> CallBuilder:
         """Return calls of the same tools for another scanner."""
-        twin = CallBuilder(scan, self._schemas, self._allowed, self._ends, self.format_name)
+        twin = CallBuilder(scan, self._schemas, self._allowed, self._ends)
         twin.checked, twin.name_at_start = self.checked, self.name_at_start
         twin._types, twin.framed_until = self._types, self.framed_until
         twin.index, twin.foreign, twin.opener = self.index - self._open, self.foreign, self.opener

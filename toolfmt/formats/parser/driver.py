@@ -85,7 +85,7 @@ class Driver:
         """Content and reasoning of the output that the prefix contains."""
         self.scan = Scan(offset=-len(prefix))
         self.engine, self.sought = reading_of(format, schemas)
-        self.calls = CallBuilder(self.scan, schemas, allowed, self.markers.ends, format.name)
+        self.calls = CallBuilder(self.scan, schemas, allowed, self.markers.ends)
         self.events = self.calls.events
         self.parts: list[str] = []
         self.waiting = self.text = self.check = None
