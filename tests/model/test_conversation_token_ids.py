@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,3 +61,20 @@ def test_without_an_output_or_if_the_output_cannot_be_kept_the_reason_is_given()
     talk.answered(OUTPUT)
     with pytest.raises(ToolfmtError, match="these ids: nothing follows what the model wrote"):
         talk.token_ids([], [], by_bytes())
+
+
+def test_only_a_stop_token_is_not_repeated(tmp_path: Path) -> None:
+    """The output ends with the character that the template writes after a response without a stop string."""
+    template = (
+        "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}"
+    )
+    (tmp_path / "chat_template.jinja").write_text(template, "utf-8")
+    tokenizer = by_bytes()
+    talk = toolfmt.Conversation(toolfmt.load(tmp_path, trusted=True), [{"role": "user", "content": "the cat?"}])
+    prompt_ids = talk.prompt().prompt.token_ids(tokenizer)
+    talk.answered("the mat\n")
+    talk.add({"role": "user", "content": "the name?"})
+    generated = encoded(tokenizer, "the mat\n")
+    ids = talk.token_ids(prompt_ids, generated, tokenizer)
+    assert tokenizer.decode(ids, skip_special_tokens=False) == talk.prompt(raw=True).prompt.text

