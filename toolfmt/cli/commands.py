@@ -333,8 +333,8 @@ def parse(
     rejected calls. Bytes that are not UTF-8 become U+FFFD, with a warning on standard error.
 
     --jsonl reads recorded outputs, one JSON object per line, and prints one message for each valid line, in order.
-    Invalid lines are reported on standard error and skipped; the exit status is then 2. The first 20 lines
-    without the text key are reported, the others only counted.
+    Invalid lines are skipped; the exit status is then 2. The first 20 of them are reported on standard error, the
+    others only counted.
     """
     _check_one_way(
         file,
