@@ -490,9 +490,7 @@ def test_a_line_that_is_no_recorded_answer_is_named_and_skipped(line: str, expec
 
 
 @pytest.mark.parametrize("processes", [(), ("--processes", "2")])
-def test_the_first_skipped_lines_are_reported_and_the_rest_counted(
-    processes: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_the_first_skipped_lines_are_reported_and_the_rest_counted(processes: tuple[str, ...], tmp_path: Path) -> None:
     recorded = file(tmp_path, lines_of([*[{"answer": "Hi."}] * 1500, {"text": "One."}, "oops"]))
     result = run("parse", "--format", "json", "--jsonl", recorded, *processes)
     assert (result.stdout.count("\n"), result.exit_code) == (1, 2)

@@ -21,8 +21,8 @@ from click.testing import CliRunner, Result
 from report_pages import FULL, GOOD, LOWEST_CONTRAST, OVERFLOW, TEMPLATE, Page, filled
 
 from toolfmt.cli.commands import main
+from toolfmt.cli.output_files import write_whole
 from toolfmt.cli.printing.page import report_page
-from toolfmt.cli.report_outputs import write_whole
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import (
     Advice,

@@ -186,6 +186,7 @@ LIBRARIES: Mapping[str, set[str]] = {
     "gguf": {"templates.files.gguf_metadata"},
     "numpy": {"templates.files.gguf_metadata"},
     "llguidance": {"grammars.masks"},
+    "pyarrow": {"cli.training.rows"},
     "openai": {"cli.measure.endpoints"},
     "hypothesis": {"testing.strategies"},
     "jsonschema": {"agent.validation", "agent.bounded_validation"},

@@ -50,7 +50,7 @@ def _version(ctx: click.Context, param: click.Parameter, requested: bool) -> Non
     cls=Commands,
     sections={
         "A model": ("inspect", "explain", "diff", "measure"),
-        "Prompts and outputs": ("render", "parse", "grammar"),
+        "Prompts and outputs": ("render", "parse", "grammar", "training"),
         "Formats": ("formats",),
         "Development": ("report-bug", "dev"),
     },
@@ -591,6 +591,44 @@ def grammar(**given: Any) -> None:
     from toolfmt.cli.grammar_command import Constraining
 
     Constraining(**given).print()
+
+
+@main.command(short_help="Render a dataset for training, with loss masks.")
+@click.argument("place", metavar="MODEL")
+@click.option(
+    "--dataset", required=True, metavar="FILE", help="Conversations, one JSON object per line; - for standard input."
+)
+@click.option("--tools", "tools_file", metavar="FILE", help="The tool definitions of lines without tools.")
+@click.option(
+    "--tokenizer", "tokenizer_place", metavar="DIR", help="The directory of a tokenizer.json. [default: MODEL]"
+)
+@click.option("--output", metavar="FILE", help="Write rows to FILE: .jsonl or .parquet; - for standard output.")
+@click.option("--html", metavar="FILE", help="Write a page that colors conversations by who writes what.")
+@click.option(
+    "--train",
+    type=click.Choice(["all", "last", "turns"]),
+    default="all",
+    show_default=True,
+    help="Train all messages of the model, only those after the last question, or a sample for each question.",
+)
+@click.option("--max-length", type=Count(), metavar="N", help="Cut rows after N tokens.")
+@click.option("--jobs", type=Count(), metavar="N", help="Use N processes. [default: one per CPU]")
+@trusted_option
+def training(**given: Any) -> int:
+    """Render the conversations of a dataset, and find which tokens the model writes.
+
+    Each line has messages, and optionally tools and chat_template_kwargs, like a request for Chat Completions. messages
+    and tools may be JSON text. A message with "weight": 0 is not trained.
+
+    A row has input_ids, assistant_masks and labels (-100 if not trained), and the number of its line. Without a
+    tokenizer.json, it has text and spans. Rows without a trained token are left out. A line that fails is reported and
+    skipped. docs/training.md explains the problems that are counted.
+
+    Exit status: 0 all lines were rendered, 2 bad input, or lines were skipped.
+    """
+    from toolfmt.cli.training_command import RenderingDataset
+
+    return RenderingDataset(**given).status()
 
 
 @main.command("report-bug", short_help="Print a bug report to paste into an issue.")

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from toolfmt._util.text_lists import listed_first
-from toolfmt.cli.input import counted, naming
-from toolfmt.cli.json_lines import JsonLines, json_of
+from toolfmt.cli.input import JsonLines, counted, json_of, naming
 from toolfmt.cli.output import compact, is_terminal, print_text
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats.format import ToolCallFormat

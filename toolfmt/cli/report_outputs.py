@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from errno import EISDIR
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -27,6 +25,7 @@ from toolfmt.cli.output import (
     print_text,
     terminal,
 )
+from toolfmt.cli.output_files import cannot_write, check_file, check_place, write_whole
 from toolfmt.cli.output_targets import Target
 from toolfmt.cli.printing.summary import Summary
 from toolfmt.cli.special_files import write_special
@@ -35,17 +34,6 @@ from toolfmt.inspect.report.report import Finding
 from toolfmt.model.batch import InspectionOutcome
 from toolfmt.templates import place_name
 
-_EARLIER = {
-    "text": rb"[^\n]+\n\n  verdict  |model +(?:type +)?verdict ",
-    "json": rb'\{\s*"(?:schema": "toolfmt\.|path": ")',
-    "sarif": rb'\{\s*"\$schema": "[^"]+sarif[^"]+",\s*"version": "2\.1\.0",\s*"runs": \[\s*\{\s*"tool": \{\s*'
-    rb'"driver": \{\s*"name": "toolfmt"',
-    "html": rb"\s*<(?i:!doctype html|html)",
-    "github": rb"::(?:error|warning|notice) ",
-    "junit": rb'<\?xml [^>]*\?>\s*<testsuites name="toolfmt"',
-}
-"""The beginning of a file that an output of the format may replace."""
-_LONGEST_BEGINNING = 1000
 _WIDEST_TABLE = 1000
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 80
@@ -143,7 +131,7 @@ class TextOutput:
     def __init__(self, target: Target, content: Content) -> None:
         self._target = target
         if target.file is not None:
-            _check_file(target.file, target.format)
+            check_file(target.file, target.format)
         self._add, self._end = _printer(target, content)
         self._pieces: list[str] = []
 
@@ -169,7 +157,7 @@ class MarkdownOutput:
 
     def __init__(self, file: str | None) -> None:
         if file is not None:
-            _check_place(file)
+            check_place(file)
         self._file = file
         self._summary = Summary()
 
@@ -187,7 +175,7 @@ class MarkdownOutput:
                 with open(self._file, "ab") as file:
                     file.write(data)
         except (OSError, ValueError) as error:
-            raise _cannot_write(self._file, error) from None
+            raise cannot_write(self._file, error) from None
 
 
 class HtmlPage:
@@ -196,7 +184,7 @@ class HtmlPage:
     keeps_part = False
 
     def __init__(self, file: str) -> None:
-        _check_file(file, "html")
+        check_file(file, "html")
         self._file = file
         self._page = ""
 
@@ -215,7 +203,7 @@ class HtmlPages:
     keeps_part = True
 
     def __init__(self, file: str) -> None:
-        _check_file(file, "html")
+        check_file(file, "html")
         self._file = file
         self._folder = Path(f"{file}.d")
         self._outcomes: list[InspectionOutcome] = []
@@ -330,67 +318,3 @@ def _text_of_several(printed: bool) -> _Printer:
         return models_text(outcomes, width if bounded else None, colour, cut=is_terminal())
 
     return _collecting(lambda outcome: outcomes.append(outcome.in_brief())), table
-
-
-# --- files
-
-
-def write_whole(file: str, text: str, format: str) -> None:
-    """Write a file as a whole or not at all. Raises `ToolfmtError` if it cannot be written.
-
-    The text is written next to the file, which is then replaced. A link is followed; a pipe or a device is written to.
-    """
-    data = text.encode("utf-8", "backslashreplace")
-    target = Path(os.path.realpath(file))
-    part = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
-    try:
-        if write_special(file, data):
-            return
-        if target.is_dir():
-            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-        _check_replaceable(file, format)
-        try:
-            with part.open("xb") as written:
-                written.write(data)
-            if target.exists():
-                shutil.copymode(target, part)
-            part.replace(target)
-        except BaseException:  # an interrupt leaves no partial file either
-            with suppress(OSError):
-                part.unlink()
-            raise
-    except (OSError, ValueError) as error:
-        raise _cannot_write(file, error) from None
-
-
-def _check_file(file: str, format: str) -> None:
-    """Raise `ToolfmtError` if it is already known that the file cannot be written."""
-    _check_place(file)
-    try:
-        _check_replaceable(file, format)
-    except (OSError, ValueError) as error:
-        raise _cannot_write(file, error) from None
-
-
-def _check_place(file: str) -> None:
-    path = Path(file)
-    for wrong, why in ((path.is_dir(), "Is a directory"), (not path.parent.is_dir(), "No such file or directory")):
-        if wrong:
-            raise ToolfmtError(f"{file}: cannot be written ({why}); name a writable file in an existing directory")
-
-
-def _check_replaceable(file: str, format: str) -> None:
-    """Raise `ToolfmtError` unless the file is an earlier output of the format, so that a typo destroys nothing."""
-    path = Path(file)
-    if not path.is_file():
-        return
-    with path.open("rb") as there:
-        beginning = there.read(_LONGEST_BEGINNING)
-    if beginning and not re.match(_EARLIER[format], beginning):
-        kind = "a web page" if format == "html" else f"an earlier {format} output"
-        raise ToolfmtError(f"{file}: exists and is not {kind}; remove it or name another file")
-
-
-def _cannot_write(file: str, error: OSError | ValueError) -> ToolfmtError:
-    why = error.strerror if isinstance(error, OSError) else error
-    return ToolfmtError(f"{file}: cannot be written ({why}); name a writable file in an existing directory")

@@ -54,12 +54,14 @@ class RequestInput:
 
 def read_request(file: str) -> RequestInput:
     """Return the request in a file. Raises `ToolfmtError`."""
-    name = shown(file)
-    request = read_json(file, "a JSON object")
-    read = client_request.read_request(request, name)
-    if read.begins_with_system:
-        name += " (its system text counted as messages[0])"
-    not_passed_on = tuple((variable, f"{shown(file)}: {line}") for variable, line in _not_passed_on(request))
+    return request_input(read_json(file, "a JSON object"), shown(file))
+
+
+def request_input(request: Any, source: str) -> RequestInput:
+    """Return the request in a JSON value from this source. Raises `ToolfmtError`."""
+    read = client_request.read_request(request, source)
+    name = source + (" (its system text counted as messages[0])" if read.begins_with_system else "")
+    not_passed_on = tuple((variable, f"{source}: {line}") for variable, line in _not_passed_on(request))
     return RequestInput(name, read.messages, read.tools, _options(request, name), not_passed_on)
 
 

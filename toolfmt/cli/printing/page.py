@@ -155,14 +155,14 @@ def _text(piece: SampleSpan, markers: re.Pattern[str]) -> Markup:
     """Return the text with its markers, newlines and control characters in separate elements."""
     parts: list[Markup] = []
     for text, is_marker in marked(piece, markers):
-        parts += [Markup('<span class="marker">'), _plain(text), _END] if is_marker else [_plain(text)]
+        parts += [Markup('<span class="marker">'), plain(text), _END] if is_marker else [plain(text)]
     return Markup("").join(parts)
 
 
 _END = Markup("</span>")
 
 
-def _plain(text: str) -> Markup:
+def plain(text: str) -> Markup:
     """Return the text escaped, with visible escapes for invisible characters and newlines."""
     return Markup("").join(
         Markup('<span class="eol">\n</span>') if part == "\n" else _escaped(part)

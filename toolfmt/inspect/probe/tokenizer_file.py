@@ -90,36 +90,37 @@ class TokenizerFile:
         """Return the token with this id, or None."""
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _LARGEST_ID:
             return None
-        return self._tokenizer.id_to_token(number)
+        return self.tokenizer.id_to_token(number)
 
     @property
     def markers(self) -> list[str]:
         """The added tokens that are markers, special or not (`is_marker`), ordered by id."""
-        added = self._tokenizer.get_added_tokens_decoder()
+        added = self.tokenizer.get_added_tokens_decoder()
         return [token.content for _, token in sorted(added.items()) if is_marker(token.content, special=token.special)]
 
     @property
     def marker_ids(self) -> dict[str, int]:
         """The added tokens that are markers, with their ids."""
-        added = self._tokenizer.get_added_tokens_decoder()
+        added = self.tokenizer.get_added_tokens_decoder()
         return {
             token.content: number for number, token in added.items() if is_marker(token.content, special=token.special)
         }
 
     @cached_property
     def _special(self) -> dict[int, str]:
-        added = self._tokenizer.get_added_tokens_decoder()
+        added = self.tokenizer.get_added_tokens_decoder()
         return {number: token.content for number, token in added.items() if token.special}
 
     def _encoded(self, text: str) -> Encoding:
-        tokenizer = self._tokenizer
+        tokenizer = self.tokenizer
         try:
             return tokenizer.encode(text, add_special_tokens=False)
         except BaseException as error:  # noqa: BLE001 - a panic is not an Exception; `_failure` reraises others
             raise _failure(f"{NAME} cannot cut a text into tokens", error) from None
 
     @cached_property
-    def _tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer. Raises `TokenizerFailure` if it cannot be used."""
         data = self.loaded()._data
         if data is None:
             raise TokenizerFailure(self._unread)

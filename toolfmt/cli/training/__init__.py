@@ -1,0 +1,1 @@
+"""`toolfmt training`: render a dataset, write its rows, count what is trained."""

@@ -1,0 +1,193 @@
+"""Render the conversations of a dataset for training, in several processes, for `toolfmt training`.
+
+A line of the dataset is a JSON object with the keys of a request: `messages`, and optionally `tools` and
+`chat_template_kwargs`. `messages` and `tools` may also be JSON text, because `datasets` gives all objects of a column
+the same keys. `weight` of a message is OpenAI's and Mistral's: a message with the weight 0 is not trained.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from multiprocessing import get_context
+from typing import Any, Literal, TypeAlias
+
+from toolfmt.cli.input import json_of
+from toolfmt.cli.request import SETTINGS, request_input
+from toolfmt.errors import BadMessages, ToolfmtError, WorkerUnavailable
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.messages.tools import kind_of
+from toolfmt.model.model import Model
+from toolfmt.render.request.messages import Message, checked_messages
+from toolfmt.templates import ModelFiles
+from toolfmt.training import TrainingText, TrainingTokens
+
+Train: TypeAlias = Literal["all", "last", "turns"]
+"""Which messages of the model are trained; with `turns`, each question and its responses are a sample."""
+Line: TypeAlias = tuple[int, dict[str, Any]]
+"""The number of a line, and its object."""
+
+_SOURCE = "the line"
+"""What errors call the request; they are reported with the number of the line instead."""
+_BATCH_SIZE = 16
+"""The number of lines that a process gets at a time."""
+_AHEAD = 4
+"""Batches per process that are rendered ahead of a slow one."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A rendered conversation, and its tokens if there is a tokenizer."""
+
+    text: TrainingText
+    tokens: TrainingTokens | None
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether anything in it is trained."""
+        if self.tokens is not None:
+            return any(self.tokens.assistant_masks)
+        return any(span.kind == "sampled" for span in self.text.spans)
+
+    def row(self, line: int) -> dict[str, Any]:
+        """Return the sample as a row of the output: its tokens, or else its text and spans."""
+        if self.tokens is None:
+            return {"line": line, **self.text.to_dict()}
+        masks = {"assistant_masks": self.tokens.assistant_masks, "labels": self.tokens.labels}
+        return {"line": line, "input_ids": self.tokens.input_ids, **masks}
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The samples of a line, or the reason why it is skipped."""
+
+    line: int
+    samples: tuple[Sample, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class DatasetRenderer:
+    """Renders lines of a dataset. Each process gets a copy.
+
+    `tools` are those of lines without tools.
+    """
+
+    files: ModelFiles
+    profile: TemplateProfile
+    trusted: bool
+    tokenizer: TokenizerFile | None
+    tools: Sequence[Any] | None = None
+    train: Train = "all"
+    max_length: int | None = None
+    now: datetime = field(default_factory=datetime.now)
+
+    def rendered(self, lines: Iterable[Line], processes: int) -> Iterator[Rendered]:
+        """Yield the samples of each line, in order, with a limited number of lines rendered ahead."""
+        remaining = iter(lines)
+        first = list(islice(remaining, _BATCH_SIZE))
+        if processes == 1 or len(first) < _BATCH_SIZE:
+            yield from self._in_process([*first], remaining)
+            return
+        pool = ProcessPoolExecutor(processes, get_context("spawn"), _start, (self,))
+        waiting: deque[Future[list[Rendered]]] = deque([pool.submit(_render, first)])
+        try:
+            while waiting:
+                while len(waiting) < _AHEAD * processes and (batch := list(islice(remaining, _BATCH_SIZE))):
+                    waiting.append(pool.submit(_render, batch))
+                yield from waiting.popleft().result()
+        except BrokenProcessPool:
+            raise ToolfmtError("a process ended, perhaps for lack of memory; use fewer with --jobs") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _in_process(self, first: Sequence[Line], remaining: Iterator[Line]) -> Iterator[Rendered]:
+        model = self.model()
+        for line in (*first, *remaining):
+            yield self.render(model, line)
+
+    def model(self) -> Model:
+        return Model(self.files, trusted=self.trusted, profile=self.profile)
+
+    def render(self, model: Model, line: Line) -> Rendered:
+        """Return the samples of a line. Raises `WorkerUnavailable`."""
+        number, record = line
+        try:
+            return Rendered(number, tuple(self._samples(model, record)))
+        except WorkerUnavailable:
+            raise
+        except ToolfmtError as error:
+            return Rendered(number, error=str(error).removeprefix(f"{_SOURCE}: "))
+
+    def _samples(self, model: Model, record: Mapping[str, Any]) -> Iterator[Sample]:
+        parsed = {key: _parsed(key, record[key]) for key in ("messages", "tools") if key in record}
+        request = request_input({**record, **parsed}, _SOURCE)
+        options = {name: value for name, value in request.options.items() if name not in SETTINGS}
+        tools = self.tools if request.tools is None else request.tools
+        for messages, flags in self._parts(request.messages):
+            text = model.render_training(messages, tools, train=flags, now=self.now, **options)
+            text = replace(text, prompt=None)
+            tokens = None
+            if self.tokenizer is not None:
+                tokens = text.tokenize(self.tokenizer.tokenizer, max_length=self.max_length)
+            yield Sample(text, tokens)
+
+    def _parts(self, given: Any) -> Iterator[tuple[list[Message], list[bool]]]:
+        """Yield the messages of each sample, with a flag for each whether it is trained."""
+        roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+        messages = checked_messages(given, filter(None, roles))
+        weights = _weights(given, messages)
+        questions = [number for number, message in enumerate(messages) if message["role"] == "user"]
+        ends = [*questions[1:], len(messages)] if self.train == "turns" else [len(messages)]
+        for end in ends:
+            first = max((question for question in questions if question < end), default=-1)
+            first = -1 if self.train == "all" else first
+            yield messages[:end], [number > first and weights[number] for number in range(end)]
+
+
+def _parsed(key: str, value: Any) -> Any:
+    """Return messages or tools, which may be JSON text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json_of(value.encode("utf-8", "surrogatepass"))
+    except ToolfmtError as error:
+        raise ToolfmtError(f'"{key}": {error}') from None
+
+
+def _weights(given: Sequence[Any], messages: Sequence[Message]) -> list[bool]:
+    """Return for each message whether its weight is not 0. Raises `BadMessages` for other weights than 0 and 1."""
+    weights = [one.get("weight") if isinstance(one, Mapping) else None for one in given]
+    if all(weight is None for weight in weights):
+        return [True] * len(messages)
+    for number, weight in enumerate(weights):
+        if weight is not None and weight not in (0, 1):
+            what = repr(weight)[:20] if isinstance(weight, (int, float)) else kind_of(weight)
+            raise BadMessages(f"messages[{number}]: weight is {what}; give 0 or 1")
+    if len(weights) != len(messages):
+        raise BadMessages("weight is supported only for messages in the format of Chat Completions")
+    return [weight != 0 for weight in weights]
+
+
+# --- in the processes
+
+_here: list[tuple[DatasetRenderer, Model]] = []
+"""The renderer and the model of this process, if it belongs to a pool."""
+
+
+def _start(renderer: DatasetRenderer) -> None:
+    """Prepare this process. It ignores interrupts, because the main process ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _here.append((renderer, renderer.model()))
+
+
+def _render(lines: list[Line]) -> list[Rendered]:
+    ((renderer, model),) = _here
+    return [renderer.render(model, line) for line in lines]
