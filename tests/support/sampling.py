@@ -43,6 +43,7 @@ END_TO_END = {
     "repository/test_playground.py",  # a browser
     "repository/test_pre_commit.py",
     "repository/test_site.py",  # a browser
+    "training/test_tokens_in_processes.py",
     "training/test_tokens_in_trl.py",  # torch
 }
 """Files that the default run does not even import: each of their tests starts programs."""
