@@ -35,6 +35,7 @@ END_TO_END = {
     "cli/test_scaffolding.py",  # copies of the repository whose tests run
     "integrations/test_mlx.py",  # a server, and models that generate
     "integrations/test_mlx_trained_model.py",
+    "integrations/test_transformers_in_trl.py",  # torch
     "repository/test_action.py",
     "repository/test_benchmarks_page.py",
     "repository/test_example_server.py",  # the server of the examples, called by the clients of four APIs
