@@ -7,7 +7,7 @@ the command line prints it unchanged. Model output never raises; it becomes even
 from __future__ import annotations
 
 import sys
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 __all__ = [
     "BadFormat",
@@ -41,6 +41,16 @@ HAPPENED: dict[FailureKind, str] = {
 
 class ToolfmtError(Exception):
     """Base class of all errors for invalid input. The message is one line: what is wrong and how to fix it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions call their class with the message. Where the class takes more, a pool of processes waits forever.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[ToolfmtError], args: tuple[Any, ...], attributes: dict[str, Any]) -> ToolfmtError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class UnknownFormat(ToolfmtError, LookupError):

@@ -35,6 +35,7 @@ END_TO_END = {
     "cli/test_scaffolding.py",  # copies of the repository whose tests run
     "integrations/test_mlx.py",  # a server, and models that generate
     "integrations/test_mlx_trained_model.py",
+    "integrations/test_transformers_in_trl.py",  # torch
     "repository/test_action.py",
     "repository/test_benchmarks_page.py",
     "repository/test_example_server.py",  # the server of the examples, called by the clients of four APIs
@@ -43,6 +44,8 @@ END_TO_END = {
     "repository/test_playground.py",  # a browser
     "repository/test_pre_commit.py",
     "repository/test_site.py",  # a browser
+    "training/test_tokens_in_processes.py",
+    "training/test_tokens_in_trl.py",  # torch
 }
 """Files that the default run does not even import: each of their tests starts programs."""
 
