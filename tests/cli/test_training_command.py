@@ -31,6 +31,11 @@ MESSAGES: list[Any] = [
 LINE = {"messages": MESSAGES, "tools": TOOLS}
 
 
+@pytest.fixture(autouse=True)
+def fixed_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture
 def tokenizer(tmp_path: Path) -> Path:
     folder = tmp_path / "tokenizer"

@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "templates": {"_util", "errors", "messages"},
     "inspect": {"_util", "errors", "messages", "formats", "templates"},
     "render": {"_util", "errors", "messages", "formats", "templates", "inspect"},
-    "training": {"errors", "messages", "formats", "inspect", "render"},
+    "training": {"errors", "messages", "formats", "templates", "inspect", "render"},
     "model": {"_util", "errors", "messages", "formats", "grammars", "templates", "inspect", "render", "training"},
     "agent": {"_util", "errors", "messages", "formats", "render", "model"},
     "integrations": {"errors", "messages", "formats", "grammars", "templates", "render", "model"},

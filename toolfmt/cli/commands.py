@@ -111,6 +111,7 @@ def main() -> None:
     help="Give up on a model whose process uses no CPU time for this many seconds (on macOS and Windows: this many "
     "seconds after its start). [default: 600]",
 )
+@click.option("--for", "purpose", type=click.Choice(["training"]), help="Report what matters for training instead.")
 @trusted_option
 def inspect(**given: Any) -> int:
     """Report what MODEL does with tools, which tool-call format it uses, and its problems.
@@ -125,6 +126,8 @@ def inspect(**given: Any) -> int:
     is in the directory FILE.d.
 
     --continue FILE is for thousands of models: an interrupted run continues where it stopped.
+
+    --for training shows if loss masks can be verified. With --fix, it writes {% generation %} tags (docs/training.md).
 
     Exit status: 0 no errors, 1 at least one error (see --fail-on, --require), 2 no errors, but some models were not
     inspected. An output that cannot be written also gives 2.
@@ -620,9 +623,8 @@ def training(**given: Any) -> int:
     Each line has messages, and optionally tools and chat_template_kwargs, like a request for Chat Completions. messages
     and tools may be JSON text. A message with "weight": 0 is not trained.
 
-    A row has input_ids, assistant_masks and labels (-100 if not trained), and the number of its line. Without a
-    tokenizer.json, it has text and spans. Rows without a trained token are left out. A line that fails is reported and
-    skipped. docs/training.md explains the problems that are counted.
+    A row has input_ids, assistant_masks and labels (-100 if not trained). Without a tokenizer.json, it has text and
+    spans. Rows without a trained token are left out, lines that fail are skipped (docs/training.md).
 
     Exit status: 0 all lines were rendered, 2 bad input, or lines were skipped.
     """

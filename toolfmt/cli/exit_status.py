@@ -35,8 +35,11 @@ class Failing:
 
     def fails_finding(self, finding: Finding) -> bool:
         """Return whether the finding alone is a failure."""
-        bad = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1] if self.fail_on != "never" else ()
-        return finding.severity in bad and finding.new is not False
+        return self.fails_severity(finding.severity) and finding.new is not False
+
+    def fails_severity(self, severity: Severity) -> bool:
+        """Return whether a finding of this severity is a failure."""
+        return self.fail_on != "never" and SEVERITIES.index(severity) <= SEVERITIES.index(self.fail_on)
 
     def fails_verdict(self, looked: InspectionOutcome) -> bool:
         """Return whether the verdict is a failure."""

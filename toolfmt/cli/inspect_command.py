@@ -59,6 +59,7 @@ class Inspecting:
     output: str | None
     time_limit: float | None
     trusted: bool
+    purpose: str | None
 
     def status(self) -> int:
         """Inspect, print, and return the exit status.
@@ -67,6 +68,8 @@ class Inspecting:
         """
         self._check_outputs()
         self._check_ways()
+        if self.purpose is not None:
+            return self._for_training()
         if self.output is not None:
             return self._fixed(self.output)
         return self._several() if self._are_several or self.lines_file is not None else self._one()
@@ -127,6 +130,13 @@ class Inspecting:
             print_text(fixed_model_text(fixed_model, *terminal()))
         return int(self._failing.fails(InspectionOutcome(output, fixed_model.report)))
 
+    def _for_training(self) -> int:
+        from toolfmt.cli.training.inspection import inspect_for_training
+
+        as_json = self._targets == [Target("json")]
+        findings = inspect_for_training(self._model_places[0], self._inspector, self.output, as_json=as_json)
+        return int(any(map(self._failing.fails_severity, findings)))
+
     # --- options that exclude each other
 
     def _check_outputs(self) -> None:
@@ -143,6 +153,8 @@ class Inspecting:
             raise click.UsageError("--time-limit has no effect with --trusted; pass only one of them")
         if self.fix != (self.output is not None):
             raise click.UsageError("--fix and --output DIR go together")
+        if self.purpose is not None:
+            self._check_purpose()
         if self.fix and self._are_several:
             raise click.UsageError("--fix works on one model; pass one MODEL")
         conflicting = {
@@ -157,6 +169,23 @@ class Inspecting:
             raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {given[0]} out")
         if self._are_several and self.full:
             raise click.UsageError("--full shows one model; give one MODEL")
+
+    def _check_purpose(self) -> None:
+        if self._are_several:
+            raise click.UsageError("--for training inspects one model; pass one MODEL")
+        others = {
+            "--full": self.full,
+            "--require": self.require,
+            "--baseline": self.baseline_file,
+            "--select": self.select,
+            "--ignore": self.ignore,
+            "--tools": self.tools_file,
+            "--context": self.context,
+            "--continue": self.lines_file,
+            "--output-format": self._targets not in ([Target("text")], [Target("json")]),
+        }
+        if given := [name for name, value in others.items() if value]:
+            raise click.UsageError(f"--for training prints text or JSON about training; leave {given[0]} out")
 
     # --- values derived from the options
 

@@ -38,6 +38,7 @@ from toolfmt.render.budget import counter
 from toolfmt.render.request.opaque_objects import given_back, handed_over, numbered
 from toolfmt.templates import ModelFiles
 from toolfmt.templates.engine.environment import plain
+from toolfmt.training.inspection import TrainingReport, inspect_training
 
 _T = TypeVar("_T")
 _MOST_HELD = 8
@@ -153,6 +154,11 @@ def _check_shown(shown: ShownTurns) -> None:
     _check_derivation(shown.derivation)
 
 
+def _check_training(report: TrainingReport) -> None:
+    if not 0 <= report.verified <= report.responses:
+        raise UnreadableJson("a report on training that contradicts itself")
+
+
 INSPECT = Job(inspect_read, Report, _check_report)
 PROFILE = Job(profile_read, TemplateProfile, _check_profile)
 MAKE = Job(made_of, RenderResult, _check_made)
@@ -162,6 +168,7 @@ COUNT = Job(tokens_in, int, _check_nothing)
 DERIVE = Job(derive_files, DerivationResult, _check_derivation)
 SHOW = Job(show_turns, ShownTurns, _check_shown)
 JUDGE = Job(judged, FixCheck, _check_verdict)
+TRAIN = Job(inspect_training, TrainingReport, _check_training)
 
 
 # --- in this process
@@ -249,7 +256,7 @@ def _knowing(formats: tuple[tuple[str, str], ...], function: Callable[..., _T], 
 
 def new_worker(limits: Limits | None = None) -> Worker:
     """Return a worker for these jobs."""
-    return _KnowingWorker((INSPECT, PROFILE, MAKE, JUDGE, DERIVE, SHOW), limits or Limits(), _LATER)
+    return _KnowingWorker((INSPECT, PROFILE, MAKE, JUDGE, DERIVE, SHOW, TRAIN), limits or Limits(), _LATER)
 
 
 def shared_worker() -> Worker:

@@ -26,13 +26,14 @@ from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_prof
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.messages.tools import canonical_tools
-from toolfmt.model.jobs import INSPECT, PROFILE, WorkerBackend, shared_worker, tokenizer_of
+from toolfmt.model.jobs import INSPECT, PROFILE, TRAIN, WorkerBackend, shared_worker, tokenizer_of
 from toolfmt.model.sandbox.pool import Worker
 from toolfmt.render.backend import InProcessBackend, RenderBackend, StrategyChoice
 from toolfmt.render.compiled_template import taught_format
 from toolfmt.render.prompt import Prompt, broken, render
 from toolfmt.render.request.saved_profile import restored, saved
 from toolfmt.templates import ModelFiles, load_files
+from toolfmt.training.inspection import TrainingReport, inspect_training
 
 if TYPE_CHECKING:
     from toolfmt.grammars.grammar import Grammar, GrammarSyntax
@@ -216,6 +217,22 @@ class Model:
         return training_text(
             lambda some, **more: self.render(some, tools, **given, **more), messages, train=train, strict=strict
         )
+
+    def inspect_training(self) -> TrainingReport:
+        """Return whether loss masks of the template can be verified, and what `{% generation %}` marks in it.
+
+        Raises:
+            BadModelDirectory: The model has no template.
+            TemplateError: The template does not compile, or fails for every conversation.
+            LimitHit: An untrusted template exceeds a limit.
+            WorkerUnavailable: The machine cannot run an untrusted template.
+            ToolfmtError: The template loses something in every conversation.
+        """
+        if (broken := self.broken) is not None:
+            raise broken
+        if self._trusted:
+            return inspect_training(self.files, self.profile)
+        return self._current_worker().run(TRAIN, self.files, self.profile)
 
     def counter(self, tokenizer: Any = None) -> Callable[[str], int]:
         """Return a function that counts the tokens of a string.

@@ -5,7 +5,7 @@ From data; `toolfmt.cli.commands` calls it. Diffs are not wrapped, so that they 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group
 from rich.text import Text
@@ -27,7 +27,13 @@ def fixed_model_text(fixed_model: FixedModel, width: int, colour: bool) -> str:
 def _diff(fixed: Fixed) -> Text:
     names = {code(check): name(check) for check in CHECKS}
     text = Text(f"{fixed.code} {names[fixed.code]}", "bold").append(f"  {visible(fixed.file)}\n", "not bold")
-    for line in fixed.diff.splitlines():
+    return text.append_text(diff_text(fixed.diff))
+
+
+def diff_text(diff: str) -> Text:
+    """Return a diff with colors."""
+    text = Text()
+    for line in diff.splitlines():
         text.append(visible(line) + "\n", _STYLES.get(line[:1], ""))
     return text
 
@@ -48,7 +54,7 @@ def _summary(fixed_model: FixedModel) -> Iterator[Text | Group]:
     left = [one.code for one in fixed_model.not_fixed if one.key in notes]
     if left:
         yield Text(f"Notes that remain: {', '.join(left)}.")
-    yield Text(_copied(fixed_model))
+    yield Text(copied_files(fixed_model.files, fixed_model.kind))
 
 
 def _fixed_sentence(fixed_model: FixedModel) -> str:
@@ -63,14 +69,11 @@ def _fixed_sentence(fixed_model: FixedModel) -> str:
     return f"{count} fixed in {output}, verified by inspecting the copy."
 
 
-def _copied(fixed_model: FixedModel) -> str:
-    files = (
-        f"The copy holds {', '.join(map(visible, fixed_model.files))}."
-        if fixed_model.files
-        else "The copy holds no file."
-    )
-    if fixed_model.kind == "directory":
+def copied_files(names: Sequence[str], kind: str) -> str:
+    """Return which files a copy of a model of this kind has, and what to do with them."""
+    files = f"The copy holds {', '.join(map(visible, names))}." if names else "The copy holds no file."
+    if kind == "directory":
         return f"{files} Weights and other files are not copied: copy these files into the directory of the weights."
-    if fixed_model.kind == "gguf":
+    if kind == "gguf":
         return f"{files} The GGUF file is not rewritten: give llama.cpp the template with --chat-template-file."
     return files

@@ -1,16 +1,25 @@
-"""Print the statistics of `toolfmt training`."""
+"""Print the statistics of `toolfmt training`, and the report of `toolfmt inspect --for training`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from toolfmt.cli.printing.control_characters import visible
-from toolfmt.cli.printing.layout import printed, spaced
+from toolfmt.cli.printing.fix import copied_files, diff_text
+from toolfmt.cli.printing.layout import UNWRAPPED, grid, printed, spaced
+from toolfmt.cli.printing.severities import SEVERITY_STYLES
 from toolfmt.cli.training.summary import ProblemCount, TrainingSummary
+from toolfmt.templates import ModelFiles, place_name
+from toolfmt.training import TrainingFinding, TrainingReport
+from toolfmt.training.inspection import Tags
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -61,3 +70,58 @@ def _problems(summary: TrainingSummary) -> Table:
 
 def _number(number: int, of: str) -> str:
     return f"{number:,} {of}{'' if number == 1 else 's'}"
+
+
+# --- toolfmt inspect --for training
+
+_TAGS: dict[Tags, str] = {
+    "none": "none",
+    "right": "mark exactly the responses",
+    "wrong": "do not mark exactly the responses",
+    "unknown": "no conversation shows what they mark",
+}
+
+
+@dataclass(frozen=True)
+class TaggedCopy:
+    """A written copy of a model with generation tags: its directory, model files, file names, and the changes."""
+
+    output: Path
+    model: ModelFiles
+    files: tuple[str, ...]
+    diff: str
+
+
+def inspection_text(files: ModelFiles, report: TrainingReport, width: int, colour: bool) -> str:
+    """Return the report as text."""
+    source = files.template(True)
+    title = Text(visible(place_name(str(files.directory))), "bold")
+    title.append(f"   {files.model_type or 'no model type'}   {visible(source.origin) if source else ''}", "not bold")
+    parts: list[RenderableType] = [title, _verified(report)]
+    if report.findings:
+        parts.append(Group(*map(_finding, report.findings)))
+    return printed(spaced(parts), width, colour)
+
+
+def tagged_copy_text(copy: TaggedCopy, report: TrainingReport, width: int, colour: bool) -> str:
+    """Return the changes, and the report on the copy."""
+    summary: list[RenderableType] = [
+        Text(f"The tags in {visible(str(copy.output))} {_TAGS[report.generation_tags]}.", "bold green"),
+        _verified(report),
+        Text(copied_files(copy.files, copy.model.kind)),
+    ]
+    return printed(diff_text(copy.diff), UNWRAPPED, colour) + printed(spaced(summary), width, colour)
+
+
+def _verified(report: TrainingReport) -> Table:
+    rows = grid()
+    share = f"{report.verified} of {_number(report.responses, 'response')}"
+    rows.add_row("  verified", Text(share, "green" if report.verified == report.responses else "yellow"))
+    rows.add_row("  {% generation %}", _TAGS[report.generation_tags])
+    return rows
+
+
+def _finding(finding: TrainingFinding) -> Group:
+    head = Text(f"{finding.severity:<8}", SEVERITY_STYLES[finding.severity]).append(finding.name, "bold")
+    lines = [Text(visible(finding.message)), Text(f"Fix: {finding.fix}")]
+    return Group(head, *(Padding(line, (0, 0, 0, 8)) for line in lines))

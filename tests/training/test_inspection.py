@@ -1,0 +1,179 @@
+"""What `Model.inspect_training` reports: each finding with a template that has it, and a template without any."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from model_cases import MODELS
+
+import toolfmt
+from toolfmt.errors import BadModelDirectory, TemplateError
+from toolfmt.training import TrainingFinding, TrainingReport
+
+FRAMES = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+BEGIN, END = "{%- generation %}", "{% endgeneration %}"
+HEADER, STOP = "{{- '<|im_start|>assistant\\n' }}", "{{- '<|im_end|>\\n' }}\n    {%- elif message.role == 'tool' %}"
+
+
+def changed(*changes: tuple[str, str]) -> str:
+    """The template of json-frames with these texts replaced."""
+    template = FRAMES
+    for text, instead in changes:
+        assert text in template
+        template = template.replace(text, instead)
+    return template
+
+
+TAGGED = changed(
+    (HEADER + "\n        {%- if message.rea", HEADER + BEGIN + "\n        {%- if message.rea"),
+    (STOP, "{{- '<|im_end|>' }}" + END + "{{- '\\n' }}" + STOP.partition("}}")[2]),
+)
+
+
+def model_of(template: str, folder: Path, *, trusted: bool = True) -> toolfmt.Model:
+    (folder / "chat_template.jinja").write_text(template, "utf-8")
+    (folder / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>"}', "utf-8")
+    return toolfmt.load(folder, trusted=trusted)
+
+
+def report_on(template: str, folder: Path) -> TrainingReport:
+    return model_of(template, folder).inspect_training()
+
+
+def found(template: str, folder: Path) -> dict[str, TrainingFinding]:
+    """The findings without that of missing tags, by name."""
+    findings = {finding.name: finding for finding in report_on(template, folder).findings}
+    return {name: finding for name, finding in findings.items() if name != "generation-tags-missing"}
+
+
+def test_a_template_with_right_tags_has_no_finding(tmp_path: Path) -> None:
+    report = report_on(TAGGED, tmp_path)
+    assert report == TrainingReport(17, 17, "right", ())
+
+
+def test_missing_tags_are_a_note_and_can_be_placed(tmp_path: Path) -> None:
+    report = report_on(FRAMES, tmp_path)
+    (finding,) = report.findings
+    assert (finding.name, finding.severity) == ("generation-tags-missing", "note")
+    assert (report.generation_tags, report.responses, report.verified) == ("none", 17, 17)
+    assert report.tagged_source is not None
+    assert report_on(report.tagged_source, tmp_path) == TrainingReport(17, 17, "right", ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity", "message"),
+    [
+        (
+            [(HEADER + BEGIN, BEGIN + HEADER)],
+            "warning",
+            r"The `{% generation %}` tags mark '<\|im_start\|>assistant\\n', which the model does not write.",
+        ),
+        (
+            [("{{- '<|im_end|>' }}" + END, END + "{{- '<|im_end|>' }}")],
+            "error",
+            r"The `{% generation %}` tags do not mark '<\|im_end\|>', which it writes.",
+        ),
+    ],
+)
+def test_wrong_tags_are_reported_with_the_text(
+    changes: list[tuple[str, str]], severity: str, message: str, tmp_path: Path
+) -> None:
+    template = TAGGED
+    for text, instead in changes:
+        assert text in template
+        template = template.replace(text, instead)
+    report = report_on(template, tmp_path)
+    (finding,) = report.findings
+    assert (finding.name, finding.severity, report.generation_tags) == ("generation-tags-wrong", severity, "wrong")
+    assert re.fullmatch(message, finding.message)
+    assert report.tagged_source is not None
+    assert report_on(report.tagged_source, tmp_path) == TrainingReport(17, 17, "right", ())
+
+
+REASONING = "{%- if message.reasoning_content %}"
+ONLY_LAST = "{%- if message.reasoning_content and loop.last %}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "severity", "message", "fix"),
+    [
+        (
+            [(REASONING, "{%- if false %}")],
+            "reasoning-dropped",
+            "note",
+            "The template drops the reasoning of 4 of 17 responses. First, in a conversation with reasoning: ",
+            "Leave reasoning out of the dataset, or write it into the content.",
+        ),
+        (
+            [(REASONING, ONLY_LAST)],
+            "reasoning-dropped",
+            "note",
+            "The template drops the reasoning of 2 of 17 responses. First, in a conversation with reasoning: ",
+            "Train a sample for each question: `toolfmt training --train turns`.",
+        ),
+        (
+            [(STOP, "{{- '!' if not loop.last }}" + STOP)],
+            "not-verified",
+            "error",
+            "9 of 17 responses parse as another message. First, in a conversation with two questions: ",
+            "Leave such messages out of the dataset, or change the template.",
+        ),
+        (
+            [(STOP, STOP.replace("<|im_end|>", ""))],
+            "no-stop",
+            "warning",
+            "No stop string is rendered after 17 of 17 responses, so training does not teach when to stop. First, ",
+            "Write the model's stop string after each response in the template.",
+        ),
+    ],
+)
+def test_problems_of_the_conversations_are_findings(
+    changes: list[tuple[str, str]], name: str, severity: str, message: str, fix: str, tmp_path: Path
+) -> None:
+    findings = found(changed(*changes), tmp_path)
+    finding = findings[name]
+    assert (finding.severity, finding.fix) == (severity, fix)
+    assert finding.message.startswith(message)
+
+
+def test_conversations_that_cannot_be_rendered_are_a_finding(tmp_path: Path) -> None:
+    raising = changed(
+        (HEADER, HEADER + "{% if message.content == 'Done.' %}{{ raise_exception('Never!') }}{% endif %}")
+    )
+    findings = [one for one in report_on(raising, tmp_path).findings if one.name == "conversation-fails"]
+    assert [finding.severity for finding in findings] == ["warning"]
+    assert findings[0].message.startswith(
+        "1 of 8 conversations cannot be rendered. First, one with two calls at once: "
+    )
+    assert "Never!" in findings[0].message
+
+
+def test_findings_are_ordered_by_severity(tmp_path: Path) -> None:
+    template = changed((STOP, "{{- '!' if not loop.last }}" + STOP), (REASONING, "{%- if false %}"))
+    severities = [finding.severity for finding in report_on(template, tmp_path).findings]
+    assert severities == sorted(severities, key=["error", "warning", "note"].index)
+    assert {"error", "note"} <= set(severities)
+
+
+@pytest.mark.parametrize("template", [FRAMES, TAGGED])
+def test_the_worker_process_reports_the_same(template: str, tmp_path: Path) -> None:
+    here = report_on(template, tmp_path)
+    assert model_of(template, tmp_path, trusted=False).inspect_training() == here
+
+
+def test_errors_of_the_model_are_raised(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError):
+        report_on("{% for %}", tmp_path)
+    with pytest.raises(TemplateError, match="Never!"):
+        report_on("{{ raise_exception('Never!') }}", tmp_path)
+    loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{{ messages }}"
+    with pytest.raises(TemplateError, match="Limit hit: CPU time"):
+        model_of(loops, tmp_path, trusted=False).inspect_training()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    with pytest.raises(BadModelDirectory):
+        toolfmt.load(empty, trusted=True).inspect_training()
