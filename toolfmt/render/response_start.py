@@ -19,12 +19,13 @@ _LONGEST_HEADER = 200
 def prefill(request: Request, made: Attempt) -> str:
     """Return the part of the response that the generation prompt already contains: usually nothing, or `<think>`."""
     closed = request.without_generation_prompt(made, made.messages)
-    if closed == made.text and request.variables["add_generation_prompt"]:
-        # A template that always begins the response: the probes show with what.
+    if not request.variables["add_generation_prompt"]:
+        return ""
+    if not closed or closed == made.text or not made.text.startswith(closed):
+        # A template that always begins the response, or that ends a conversation without one with a marker: the probes
+        # show with what a response begins.
         always = made.profile.prefill
         return always if made.text.endswith(always) else ""
-    if not closed or not made.text.startswith(closed):
-        return ""
     generation = made.text[len(closed) :]
     format = request.format
     prefix = answer_prefix(generation, headers=format.headers)

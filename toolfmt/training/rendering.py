@@ -17,10 +17,11 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.errors import BadMessages, ToolfmtError, WorkerUnavailable
 from toolfmt.formats import Parser, default_format
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.turn_markers import MARK
-from toolfmt.messages.events import ToolCallEnd
+from toolfmt.messages.events import Content, Event, Reasoning, ToolCallEnd
 from toolfmt.messages.message import Message as ParsedMessage
 from toolfmt.render.prompt import Prompt
 from toolfmt.render.request.messages import (
@@ -158,8 +159,10 @@ class _Conversation:
     def response(self, number: int) -> _Response:
         """Return the spans and the problems of an assistant message."""
         self._problems = []
-        spans = list(self._spans_of(number))
-        return _Response(spans, self._problems)
+        response = _Response(list(self._spans_of(number)), self._problems)
+        if response.trained:
+            return response
+        return replace(response, spans=[replace(span, kind="template", closing="") for span in response.spans])
 
     def _spans_of(self, number: int) -> Iterator[TrainingSpan]:
         """Yield the spans of an assistant message, and add its problems."""
@@ -237,7 +240,7 @@ class _Conversation:
         differs = ""
         for found in self._candidates(part, prompt, first, last):
             read = self._parse(found, prompt)
-            different = _difference(read.message, part.message)
+            different = self._stop_inside(found, prompt) or _difference(read.message, part.message)
             if not different:
                 return found, read
             differs = differs or different
@@ -246,15 +249,19 @@ class _Conversation:
     def _candidates(self, part: _Part, prompt: Prompt, first: Span, last: Span) -> Iterator[_Found]:
         """Yield where the response may be, the most certain first."""
         begins = dict.fromkeys(self._beginnings(prompt, first))
+        ends = []
         for end in self._ends(part, prompt, last):
             for begin, prefilled in begins:
                 yield replace(end, begin=begin, prefilled=prefilled)
+            ends.append(end)
+        for end in ends:
+            yield from (replace(end, begin=begin) for begin in self._first_markers(end, prompt, first))
 
     def _beginnings(self, prompt: Prompt, first: Span) -> Iterator[tuple[int, str]]:
         """Yield where the response may begin, and what the prompt contains of it.
 
-        After the prompt, if it is the start of the text; after the header that the prompt ends with, or that another
-        response follows; at its own text.
+        After the prompt, if it is the start of the text; after the end of the header that the prompt ends with, or that
+        another response follows.
         """
         prefills = tuple(dict.fromkeys((prompt.prefill, "")))
         for prefilled in prefills:
@@ -263,15 +270,29 @@ class _Conversation:
                 yield len(known), prefilled
         gap = self._gap(first, first.begin)
         header = prompt.text[max((span.end for span in prompt.spans), default=0) :]
-        for prefilled in prefills:
-            tail = header if prefilled else header.removesuffix(prompt.prefill)
-            ends = (tail[-size:] for size in range(len(tail), _SHORTEST_HEADER - 1, -1))
-            if end := next((end for end in ends if gap.count(end) == 1), ""):
-                yield first.begin - len(gap) + gap.index(end) + len(end), prefilled
-        for known in self._headers:
-            if len(known) >= _SHORTEST_HEADER and gap.startswith(known):
-                yield first.begin - len(gap) + len(known), ""
-        yield first.begin, ""
+        headers = [(header if prefilled else header.removesuffix(prompt.prefill), prefilled) for prefilled in prefills]
+        for known, prefilled in (*headers, *((known, "") for known in self._headers)):
+            if end := _after_header(gap, known):
+                yield first.begin - len(gap) + end, prefilled
+
+    def _first_markers(self, found: _Found, prompt: Prompt, first: Span) -> Iterator[int]:
+        """Yield where a response without a known header may begin: at its reasoning, at a call, or at its own text.
+
+        A text inside reasoning is not the content of a response.
+        """
+        format = prompt.tool_call_format or default_format()
+        gap = self._gap(first, first.begin)
+        gap = gap[max((gap.rfind(stop) + len(stop) for stop in self._ending(prompt) if stop in gap), default=0) :]
+        gap = answer_prefix(gap, format.markers.output_starts, format.headers, format.reasoning_read)
+        events = self._events(replace(found, begin=first.begin - len(gap)), prompt)
+        marker = next((event for event in events if not isinstance(event, Content)), None)
+        texts = events if marker is None else events[: events.index(marker)]
+        before = "".join(event.text for event in texts if isinstance(event, Content))
+        if marker is not None and gap.startswith(before):
+            yield first.begin - len(gap.removeprefix(before).lstrip())
+        thoughts = [event for event in events if isinstance(event, Reasoning)]
+        if not any(thought.start <= len(gap) < thought.start + len(thought.text) for thought in thoughts):
+            yield first.begin
 
     def _gap(self, first: Span, end: int) -> str:
         """Return the text between the message before and this offset."""
@@ -320,12 +341,32 @@ class _Conversation:
 
     def _parse(self, found: _Found, prompt: Prompt) -> _Read:
         """Return what the prompt's parser reads after the prompt."""
-        format = prompt.tool_call_format or default_format()
-        stop = [mark for mark in self._stops(prompt) if not format.in_calls(mark)]
-        parser = Parser(format, tools=prompt.tools, prefix=found.prefilled, stop=stop)
-        events = [*parser.feed(self._text[found.begin : found.read]), *parser.finish()]
+        events = self._events(found, prompt)
         names = (name for event in events if isinstance(event, ToolCallEnd) for name in event.tolerated)
         return _Read(ParsedMessage.from_events(events), tuple(dict.fromkeys(names)))
+
+    def _events(self, found: _Found, prompt: Prompt) -> list[Event]:
+        format = prompt.tool_call_format or default_format()
+        parser = Parser(format, tools=prompt.tools, prefix=found.prefilled, stop=self._ending(prompt))
+        return [*parser.feed(self._text[found.begin : found.read]), *parser.finish()]
+
+    def _stop_inside(self, found: _Found, prompt: Prompt) -> str:
+        """Return a difference if generation stops before the end. The parser does not read what follows."""
+        inside = self._text[found.begin : found.end - len(found.closing)]
+        stop = next((mark for mark in self._stops(prompt) if mark in inside), "")
+        return f"generation stops at the {stop} in it" if stop else ""
+
+    def _ending(self, prompt: Prompt) -> list[str]:
+        """Return the stop strings that are not part of a call."""
+        format = prompt.tool_call_format or default_format()
+        return [mark for mark in self._stops(prompt) if not format.in_calls(mark)]
+
+
+def _after_header(gap: str, header: str) -> int:
+    """Return where the longest end of a header that is in the gap once ends in it, or 0."""
+    ends = (header[-size:] for size in range(len(header), _SHORTEST_HEADER - 1, -1))
+    end = next((end for end in ends if gap.count(end) == 1), "")
+    return gap.index(end) + len(end) if end else 0
 
 
 def _has_text(message: Message) -> bool:
@@ -339,11 +380,11 @@ def _difference(parsed: ParsedMessage, message: Message) -> str:
     calls = [(call.name, json.loads(call.arguments)) for call in parsed.tool_calls]
     expected = [(function_of(call)["name"], arguments_of(call, "")) for call in calls_of(message)]
     if _canonical(calls) != _canonical(expected):
-        return "other calls"
+        return "the calls differ"
     if (parsed.content or "").strip() != text_of(message.get("content")).strip():
-        return "other content"
+        return "the content differs"
     reasoning = (parsed.reasoning or "").strip()
-    return "" if reasoning in ("", str(reasoning_of(message) or "").strip()) else "other reasoning"
+    return "" if reasoning in ("", str(reasoning_of(message) or "").strip()) else "the reasoning differs"
 
 
 def _canonical(calls: Sequence[tuple[str, Any]]) -> str:

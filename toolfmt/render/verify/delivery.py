@@ -224,10 +224,15 @@ def _taken_out(
 
 
 def _spans(request: Sequence[Message], found: Iterable[tuple[int, int, RequestSpan]]) -> tuple[Span, ...]:
-    return tuple(
-        Span(begin, end, piece.message, request[piece.message]["role"] if piece.message >= 0 else "")
-        for begin, end, piece in found
-    )
+    spans, named = [], set()
+    for begin, end, piece in found:
+        if piece in named:
+            continue  # the header of a result may repeat the name of the call
+        if piece.kind == "call":
+            named.add(piece)
+        role = request[piece.message]["role"] if piece.message >= 0 else ""
+        spans.append(Span(begin, end, piece.message, role))
+    return tuple(spans)
 
 
 class _Order:

@@ -43,8 +43,7 @@ def unnamed_tools(twin: SentinelRequest, twin_prompt: str) -> tuple[str, ...]:
     return tuple(
         name
         for name in _names(twin.tools)
-        if name in described
-        and not any(re.compile(_by_itself([name])).search(twin_prompt, *region) for region in regions)
+        if name in described and not any(_is_in(name, twin_prompt, *region) for region in regions)
     )
 
 
@@ -154,6 +153,18 @@ def _limits(schema: Any, depth: int = 0) -> Iterator[str]:
     inner = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, (list, tuple)) else ()
     for value in inner:
         yield from _limits(value, depth + 1)
+
+
+def _is_in(name: str, text: str, begin: int, end: int) -> bool:
+    """Return whether the name is in this range by itself. A regular expression alone would test each character."""
+    by_itself = _by_itself([name])
+    for written in filter(None, spellings(name)):
+        at = text.find(written, begin, end)
+        while at >= 0:
+            if re.compile(by_itself).match(text, at, end):
+                return True
+            at = text.find(written, at + 1, end)
+    return False
 
 
 def _by_itself(names: Iterable[str]) -> str:

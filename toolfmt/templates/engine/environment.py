@@ -29,6 +29,7 @@ LONGEST_OUTPUT = 10_000_000
 """Maximum number of characters in a rendered prompt, two hundred times the longest real template."""
 _NOT_A_LINE_BREAK = re.compile(r"[^\r\n]")
 _MOST_BITS = 1 << 20
+_OF_DICTS = frozenset(dir(dict))
 _WIDTH = re.compile(r"[1-9][0-9]{7,}")
 
 
@@ -142,6 +143,12 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         _check_size(operator, left, right)
         return super().call_binop(context, operator, left, right)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Return what jinja2 returns, for keys of a dict without an exception for each: most attributes are keys."""
+        if type(obj) is dict and attribute in obj and attribute not in _OF_DICTS:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
 
 
 def _check_size(operator: str, left: Any, right: Any) -> None:
