@@ -183,9 +183,10 @@ def test_tags_of_real_templates_are_right_for_transformers(name: str, tmp_path: 
     tokens = {"bos_token": "<s>", "eos_token": "</s>"}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokens), "utf-8")
     model = toolfmt.load(tmp_path, trusted=True)
-    if model.broken is not None:
-        pytest.skip("the template does not compile")
-    tagged = model.inspect_training().tagged_source
+    try:
+        tagged = model.inspect_training().tagged_source
+    except ToolfmtError as error:
+        pytest.skip(f"no conversation can be rendered: {error}")
     if tagged is None:
         pytest.skip("no place for tags, or no conversation that shows what to mark")
     judged = 0

@@ -307,7 +307,7 @@ def test_reasoning_that_the_template_changes_is_not_trained(tmp_path: Path) -> N
     messages = [PLAIN[0], {**PLAIN[1], "reasoning_content": "Sure."}]
     found = model_of(template, tmp_path).render_training(messages)
     assert kinds(found) == [(1, "not-verified", False)]
-    assert "other reasoning" in str(found.problems[0])
+    assert "the reasoning differs" in str(found.problems[0])
 
 
 def test_a_response_that_the_template_drops_is_a_problem(tmp_path: Path) -> None:
