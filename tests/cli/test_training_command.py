@@ -114,6 +114,13 @@ def test_the_trained_messages_are_chosen(train: str, expected: list[list[int]], 
     assert [one["text"].count("Sure?") for one in found] == ([0, 1] if train == "turns" else [1])
 
 
+def test_reasoning_is_left_out_on_request(tmp_path: Path) -> None:
+    thinks = {**MESSAGES[5], "reasoning_content": "It does."}
+    given = dataset(tmp_path, {"messages": [MESSAGES[4], thinks]})
+    assert [trained(one) for one in rows(given, tmp_path, "--no-reasoning")] == [["Yes.<|im_end|>"]]
+    assert [trained(one) for one in rows(given, tmp_path)] == [["<think>\nIt does.\n</think>\n\nYes.<|im_end|>"]]
+
+
 def test_a_message_of_weight_0_is_not_trained(tmp_path: Path) -> None:
     messages = [{**message, "weight": int(number != 3)} for number, message in enumerate(MESSAGES)]
     (found,) = rows(dataset(tmp_path, {**LINE, "messages": messages}), tmp_path)

@@ -419,3 +419,33 @@ def test_a_text_after_a_block_of_reasoning_and_a_marker_is_trained(tmp_path: Pat
     found = model.render_training(PLAIN)
     assert sampled_texts(found) == ["Yes, it rains there.\n</answer></s>", "It is foggy.\n</answer></s>"]
     assert kinds(found) == [(1, "not-a-prefix", True), (3, "not-a-prefix", True)]
+
+
+THINKS = {"role": "assistant", "content": "Yes.", "reasoning_content": "Rain is falling."}
+THINKS_AND_CALLS = {**CONVERSATIONS["one call"][2], "content": "", "reasoning_content": "I have to look."}
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo (north)", "days": 3}}\n</tool_call><|im_end|>'
+
+
+def test_reasoning_is_left_out_on_request() -> None:
+    model = toolfmt.load(MODELS / "json-frames", trusted=True)
+    messages = [*CONVERSATIONS["one call"][:2], THINKS_AND_CALLS, CONVERSATIONS["one call"][3], THINKS]
+    tools = tools_for("one call")
+    whole = model.render_training(messages, tools)
+    found = model.render_training(messages, tools, train_reasoning=False)
+    assert sampled_texts(found) == [CALL, "Yes.<|im_end|>"]
+    assert [text.partition("</think>\n\n")[2].lstrip() for text in sampled_texts(whole)] == [CALL, "Yes.<|im_end|>"]
+    left_out = [
+        found.text[span.begin : span.end] for span in found.spans if (span.kind, span.role) == ("template", "assistant")
+    ]
+    assert left_out == ["<think>\nI have to look.\n</think>\n\n", "<think>\nRain is falling.\n</think>\n\n"]
+    assert [span.closing for span in found.spans if span.kind == "sampled"] == ["<|im_end|>"] * 2
+    assert found.problems == whole.problems == ()
+    plain = model.render_training(PLAIN, train_reasoning=False)
+    assert plain == model.render_training(PLAIN)
+
+
+def test_a_response_of_reasoning_alone_trains_only_the_stop_string() -> None:
+    model = toolfmt.load(MODELS / "json-frames", trusted=True)
+    messages = [PLAIN[0], {**THINKS, "content": ""}]
+    assert sampled_texts(model.render_training(messages, train_reasoning=False)) == ["<|im_end|>"]
+    assert sampled_texts(model.render_training(messages)) == ["<think>\nRain is falling.\n</think>\n\n<|im_end|>"]

@@ -614,6 +614,7 @@ def grammar(**given: Any) -> None:
     show_default=True,
     help="Train all messages of the model, only those after the last question, or a sample for each question.",
 )
+@click.option("--no-reasoning", is_flag=True, help="Do not train reasoning.")
 @click.option("--max-length", type=Count(), metavar="N", help="Cut rows after N tokens.")
 @click.option("--jobs", type=Count(), metavar="N", help="Use N processes. [default: one per CPU]")
 @trusted_option

@@ -38,6 +38,7 @@ class RenderingDataset:
     output: str | None
     html: str | None
     train: Train
+    no_reasoning: bool
     max_length: int | None
     jobs: int | None
     trusted: bool
@@ -51,7 +52,14 @@ class RenderingDataset:
         if self.max_length is not None and tokenizer is None:
             raise click.UsageError("--max-length needs a tokenizer; give --tokenizer DIR")
         renderer = DatasetRenderer(
-            model.files, model.profile, self.trusted, tokenizer, self._tools(), self.train, self.max_length
+            model.files,
+            model.profile,
+            self.trusted,
+            tokenizer,
+            self._tools(),
+            self.train,
+            not self.no_reasoning,
+            self.max_length,
         )
         lines, summary = JsonLines(self.dataset, complain), TrainingSummary(tokenizer is not None)
         with writing(self.output, tokens=tokenizer is not None) as rows:

@@ -188,6 +188,7 @@ class Model:
         tools: object = None,
         *,
         train: Train = "all",
+        train_reasoning: bool = True,
         strict: bool = False,
         now: datetime | None = None,
         **options: Any,
@@ -202,6 +203,7 @@ class Model:
             tools: Tool definitions, as for `render`.
             train: Which messages of the model to train: `all`, the `last` ones (those after the last question), or one
                 flag for each message.
+            train_reasoning: Whether the reasoning in them is trained, too.
             strict: Raise if one of them cannot be verified.
             now: As for `render`.
             **options: Options and variables of `render`.
@@ -215,7 +217,11 @@ class Model:
         tools = list(tools) if isinstance(tools, Iterator) else tools
         given = {"now": now or datetime.now(), **options}
         return training_text(
-            lambda some, **more: self.render(some, tools, **given, **more), messages, train=train, strict=strict
+            lambda some, **more: self.render(some, tools, **given, **more),
+            messages,
+            train=train,
+            train_reasoning=train_reasoning,
+            strict=strict,
         )
 
     def inspect_training(self) -> TrainingReport:

@@ -7,13 +7,12 @@ otherwise it is not trained.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from toolfmt.errors import BadMessages, ToolfmtError, WorkerUnavailable
 from toolfmt.formats import Parser, default_format
@@ -26,15 +25,14 @@ from toolfmt.messages.message import Message as ParsedMessage
 from toolfmt.render.prompt import Prompt
 from toolfmt.render.request.messages import (
     Message,
-    arguments_of,
     calls_of,
     checked_messages,
-    function_of,
     media_of,
     reasoning_of,
     text_of,
 )
 from toolfmt.render.verify.delivery import Span
+from toolfmt.training.responses import FoundResponse, ReadResponse, difference, without_reasoning
 from toolfmt.training.spans import Problem, ProblemKind, TrainingSpan
 from toolfmt.training.training_text import TrainingText
 
@@ -76,29 +74,9 @@ class _Part:
     before: Sequence[Message]
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A response in the text.
-
-    `prefilled` is the part before `begin` that the generation prompt contains. The parser reads it up to `read`.
-    """
-
-    end: int
-    closing: str
-    read: int
-    begin: int = 0
-    prefilled: str = ""
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What the parser reads in a response, and the tolerances that its calls need."""
-
-    message: ParsedMessage
-    tolerated: tuple[str, ...]
-
-
-def training_text(render: Render, given: object, *, train: Train = "all", strict: bool = False) -> TrainingText:
+def training_text(
+    render: Render, given: object, *, train: Train = "all", train_reasoning: bool = True, strict: bool = False
+) -> TrainingText:
     """Return a conversation with the parts that the model writes.
 
     `render` renders messages with the tools and options of the conversation, which is `given` in any form. Raises
@@ -111,7 +89,7 @@ def training_text(render: Render, given: object, *, train: Train = "all", strict
     if media := media_of(messages):
         raise BadMessages(f"{media[0][1]} is not supported for training; leave it out")
     chosen = _chosen(messages, train)
-    conversation = _Conversation(render, messages, whole)
+    conversation = _Conversation(render, messages, whole, train_reasoning=train_reasoning)
     spans = [
         TrainingSpan(span.begin, span.end, span.message, span.role, "template")
         for span in whole.spans
@@ -147,8 +125,11 @@ def _chosen(messages: Sequence[Message], train: Train) -> Sequence[bool]:
 class _Conversation:
     """A rendered conversation, in which responses are located and verified."""
 
-    def __init__(self, render: Render, messages: Sequence[Message], whole: Prompt) -> None:
+    def __init__(
+        self, render: Render, messages: Sequence[Message], whole: Prompt, *, train_reasoning: bool = True
+    ) -> None:
         self._render = render
+        self._train_reasoning = train_reasoning
         self._messages = messages
         self._whole = whole
         self._text = whole.text
@@ -220,7 +201,10 @@ class _Conversation:
         begin = found.begin
         if found.prefilled:
             yield TrainingSpan(begin - len(found.prefilled), begin, number, "assistant", "prefilled")
-        yield TrainingSpan(begin, found.end, number, "assistant", "sampled", found.closing)
+        if self._train_reasoning:
+            yield TrainingSpan(begin, found.end, number, "assistant", "sampled", found.closing)
+        else:
+            yield from without_reasoning(number, found, read.events)
         self._headers[self._gap(first, begin)] = None
         before = self._text[:begin]
         if prompt.prefill and before == prompt.text.removesuffix(prompt.prefill):
@@ -235,18 +219,18 @@ class _Conversation:
         if not found.closing:
             self._add(number, "no-stop", "no stop string is rendered after it")
 
-    def _verified(self, part: _Part, prompt: Prompt, first: Span, last: Span) -> tuple[_Found, _Read]:
+    def _verified(self, part: _Part, prompt: Prompt, first: Span, last: Span) -> tuple[FoundResponse, ReadResponse]:
         """Return the response in the text, and what the parser reads in it. Raises `_NotVerified`."""
         differs = ""
         for found in self._candidates(part, prompt, first, last):
             read = self._parse(found, prompt)
-            different = self._stop_inside(found, prompt) or _difference(read.message, part.message)
+            different = self._stop_inside(found, prompt) or difference(read.message, part.message)
             if not different:
                 return found, read
             differs = differs or different
         raise _NotVerified(differs)
 
-    def _candidates(self, part: _Part, prompt: Prompt, first: Span, last: Span) -> Iterator[_Found]:
+    def _candidates(self, part: _Part, prompt: Prompt, first: Span, last: Span) -> Iterator[FoundResponse]:
         """Yield where the response may be, the most certain first."""
         begins = dict.fromkeys(self._beginnings(prompt, first))
         ends = []
@@ -275,7 +259,7 @@ class _Conversation:
             if end := _after_header(gap, known):
                 yield first.begin - len(gap) + end, prefilled
 
-    def _first_markers(self, found: _Found, prompt: Prompt, first: Span) -> Iterator[int]:
+    def _first_markers(self, found: FoundResponse, prompt: Prompt, first: Span) -> Iterator[int]:
         """Yield where a response without a known header may begin: at its reasoning, at a call, or at its own text.
 
         A text inside reasoning is not the content of a response.
@@ -298,7 +282,7 @@ class _Conversation:
         """Return the text between the message before and this offset."""
         return self._text[max((span.end for span in self._spans if span.end <= first.begin), default=0) : end]
 
-    def _ends(self, part: _Part, prompt: Prompt, last: Span) -> Iterator[_Found]:
+    def _ends(self, part: _Part, prompt: Prompt, last: Span) -> Iterator[FoundResponse]:
         """Yield where a response may end: after the stop strings, or after what follows it in any conversation."""
         following = min((span.begin for span in self._spans if span.begin >= last.end), default=len(self._text))
         after = self._text[last.end : following]
@@ -308,16 +292,16 @@ class _Conversation:
             end = at
             while mark := next((mark for mark in stops if after.startswith(mark, end)), ""):
                 end += len(mark)
-            yield _Found(last.end + end, after[at:end], read=last.end + end)
+            yield FoundResponse(last.end + end, after[at:end], read=last.end + end)
             return
         always = after[: self._closed(part, after)].rstrip()
         format = prompt.tool_call_format or default_format()
         # A marker that belongs to no call ends the response, although the model's files do not name it.
         for marker in _TURN_END.finditer(always):
             if not format.in_calls(marker[0]):
-                yield _Found(last.end + marker.end(), marker[0], read=last.end + marker.start())
-        yield _Found(last.end + len(always), "", read=last.end + len(always))
-        yield _Found(last.end, "", read=last.end)
+                yield FoundResponse(last.end + marker.end(), marker[0], read=last.end + marker.start())
+        yield FoundResponse(last.end + len(always), "", read=last.end + len(always))
+        yield FoundResponse(last.end, "", read=last.end)
 
     def _stops(self, prompt: Prompt) -> list[str]:
         """Return the stop strings that are tokens, the longest first."""
@@ -339,18 +323,18 @@ class _Conversation:
         # The two may differ inside a marker, as in OLMo 3: `<|im_end|>` and `<|endoftext|>`.
         return cut if cut >= 0 and (marker := MARK.match(after, cut)) and marker.end() > same else same
 
-    def _parse(self, found: _Found, prompt: Prompt) -> _Read:
+    def _parse(self, found: FoundResponse, prompt: Prompt) -> ReadResponse:
         """Return what the prompt's parser reads after the prompt."""
         events = self._events(found, prompt)
         names = (name for event in events if isinstance(event, ToolCallEnd) for name in event.tolerated)
-        return _Read(ParsedMessage.from_events(events), tuple(dict.fromkeys(names)))
+        return ReadResponse(ParsedMessage.from_events(events), tuple(dict.fromkeys(names)), events)
 
-    def _events(self, found: _Found, prompt: Prompt) -> list[Event]:
+    def _events(self, found: FoundResponse, prompt: Prompt) -> list[Event]:
         format = prompt.tool_call_format or default_format()
         parser = Parser(format, tools=prompt.tools, prefix=found.prefilled, stop=self._ending(prompt))
         return [*parser.feed(self._text[found.begin : found.read]), *parser.finish()]
 
-    def _stop_inside(self, found: _Found, prompt: Prompt) -> str:
+    def _stop_inside(self, found: FoundResponse, prompt: Prompt) -> str:
         """Return a difference if generation stops before the end. The parser does not read what follows."""
         inside = self._text[found.begin : found.end - len(found.closing)]
         stop = next((mark for mark in self._stops(prompt) if mark in inside), "")
@@ -371,25 +355,6 @@ def _after_header(gap: str, header: str) -> int:
 
 def _has_text(message: Message) -> bool:
     return bool(calls_of(message) or reasoning_of(message) or text_of(message.get("content")).strip())
-
-
-def _difference(parsed: ParsedMessage, message: Message) -> str:
-    """Return what differs between the parsed text and the message, except for whitespace around texts."""
-    if parsed.rejected:
-        return f"a call is rejected: {parsed.rejected[0].message or parsed.rejected[0].reason}"
-    calls = [(call.name, json.loads(call.arguments)) for call in parsed.tool_calls]
-    expected = [(function_of(call)["name"], arguments_of(call, "")) for call in calls_of(message)]
-    if _canonical(calls) != _canonical(expected):
-        return "the calls differ"
-    if (parsed.content or "").strip() != text_of(message.get("content")).strip():
-        return "the content differs"
-    reasoning = (parsed.reasoning or "").strip()
-    return "" if reasoning in ("", str(reasoning_of(message) or "").strip()) else "the reasoning differs"
-
-
-def _canonical(calls: Sequence[tuple[str, Any]]) -> str:
-    """Return text that differs if two lists of calls do, also if only the type of a number does."""
-    return json.dumps(calls, sort_keys=True)
 
 
 def _differing(prompt: str, text: str) -> str:

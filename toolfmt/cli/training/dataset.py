@@ -86,6 +86,7 @@ class DatasetRenderer:
     tokenizer: TokenizerFile | None
     tools: Sequence[Any] | None = None
     train: Train = "all"
+    train_reasoning: bool = True
     max_length: int | None = None
     now: datetime = field(default_factory=datetime.now)
 
@@ -132,7 +133,9 @@ class DatasetRenderer:
         options = {name: value for name, value in request.options.items() if name not in SETTINGS}
         tools = self.tools if request.tools is None else request.tools
         for messages, flags in self._parts(request.messages):
-            text = model.render_training(messages, tools, train=flags, now=self.now, **options)
+            text = model.render_training(
+                messages, tools, train=flags, train_reasoning=self.train_reasoning, now=self.now, **options
+            )
             text = replace(text, prompt=None)
             tokens = None
             if self.tokenizer is not None:
