@@ -47,9 +47,7 @@ def test_json_has_the_same() -> None:
     assert list(report) == ["schema", "path", "responses", "verified", "generation_tags", "findings"]
     assert (report["schema"], report["path"]) == ("toolfmt.training/1", FRAMES)
     expected = toolfmt.load(FRAMES).inspect_training().to_dict()
-    assert {key: report[key] for key in ("responses", "verified", "generation_tags", "findings")} == {
-        key: value for key, value in expected.items() if key != "tagged_source"
-    }
+    assert {key: expected[key] for key in list(report)[2:]} == {key: report[key] for key in list(report)[2:]}
 
 
 def test_an_error_gives_status_1(tmp_path: Path) -> None:
@@ -71,12 +69,30 @@ def test_fix_writes_a_copy_with_right_tags(tmp_path: Path) -> None:
         "-        {{- '<|im_end|>\\n' }}",
         "+        {{- '<|im_end|>' }}{% endgeneration %}{{ '\\n' }}",
     ]
-    assert f"The tags in {copy} mark exactly the responses." in result.stdout.replace("\n", " ")
+    assert f"Written to {copy}. The report on the copy:" in result.stdout.replace("\n", " ")
+    assert "  {% generation %}  mark exactly the responses\n" in result.stdout
     assert toolfmt.load(copy).inspect_training().generation_tags == "right"
     original = {path.name: path.read_bytes() for path in Path(FRAMES).iterdir()}
     written = {path.name: path.read_bytes() for path in copy.iterdir()}
     assert written.pop("chat_template.jinja") != original.pop("chat_template.jinja")
     assert written.items() <= original.items()
+
+
+REASONING = "{%- if message.reasoning_content %}"
+
+
+def test_a_copy_can_keep_the_reasoning_of_earlier_turns(tmp_path: Path) -> None:
+    drops = TEMPLATE.replace(REASONING, "{%- if message.reasoning_content and loop.last %}")
+    copy = tmp_path / "copy"
+    options = ("--fix", "--output", str(copy), "--keep-reasoning")
+    result = run("inspect", "--for", "training", other(tmp_path, drops), *options)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "+        {%- generation %}{%- if message.reasoning_content and true %}\n" in result.stdout
+    assert "reasoning-dropped" not in result.stdout
+    without = run("inspect", "--for", "training", FRAMES, "--fix", "--output", str(tmp_path / "no"), "--keep-reasoning")
+    why = "no condition of the template was found whose change keeps reasoning"
+    assert (without.exit_code, without.stderr) == (2, f"toolfmt: {FRAMES}: {why}\n")
+    assert not (tmp_path / "no").exists()
 
 
 def test_fix_with_json_has_the_diff(tmp_path: Path) -> None:
@@ -117,6 +133,7 @@ def test_if_no_tags_can_be_placed_no_copy_is_written(tmp_path: Path) -> None:
         ([FRAMES, "--select", "TF014"], "--for training prints text or JSON about training; leave --select out"),
         ([FRAMES, "--output-format", "sarif"], "--for training prints text or JSON about training; leave --output-"),
         ([FRAMES, "--fix"], "--fix and --output DIR go together"),
+        ([FRAMES, "--keep-reasoning"], "--keep-reasoning goes with --for training --fix"),
         ([FRAMES, "--fix", "--output", FRAMES], f"--output {FRAMES}: in the model directory, which is never changed"),
         (["nowhere"], "nowhere: no such file or directory"),
     ],

@@ -43,17 +43,24 @@ def theirs(source: str, talks: Sequence[Any] = TALKS) -> tuple[list[str], list[l
     return list(texts), [[(begin, end) for begin, end in of if begin < end] for of in marked]
 
 
+def found_in(text: str, parts: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the parts are in the text, in order."""
+    at, found = 0, []
+    for part in parts:
+        begin = text.index(part, at)
+        found.append((begin, at := begin + len(part)))
+    return found
+
+
 def placed(source: str, responses: Sequence[Sequence[str]]) -> str | None:
     """The template with tags around the responses, after checks of what it renders."""
     texts = [ChatTemplate(source).render(talk) for talk in TALKS]
-    spans = []
-    for text, of in zip(texts, responses, strict=True):
-        at, found = 0, []
-        for response in of:
-            begin = text.index(response, at)
-            found.append((begin, at := begin + len(response)))
-        spans.append(found)
-    changed = with_tags(source, spans, rendering())
+    spans, others = [], []
+    for talk, text, of in zip(TALKS, texts, responses, strict=True):
+        spans.append(found_in(text, of))
+        given = found_in(text, [message["content"] for message in talk if message["content"] in text])
+        others.append([span for span in given if not any(begin <= span[0] < end for begin, end in spans[-1])])
+    changed = with_tags(source, spans, others, rendering())
     if changed is not None:
         assert theirs(changed) == (texts, spans)
     return changed
@@ -106,10 +113,12 @@ TEMPLATES = {
         [["Hello.<e>", "Well.<e>"], ["Hm?<e>"]],
     ),
     "a name that is taken": (
-        "{% set response = 1 %}"
-        + LOOP
-        % "{% if m.role == 'user' %}U{% else %}<a>{% if m.x %}{{ ':' ~ m.x }}{% else %}{{ ':' ~ m.content }}{% endif %}"
-        "<e>{% endif %}",
+        LOOP % "{% set response = '!' %}{% if m.role == 'user' %}U{% else %}<a>{% if m.x %}{{ ':' ~ m.x }}{% else %}"
+        "{{ ':' ~ m.content }}{% endif %}<e>{% endif %}{{ response }}",
+        [["Hello.<e>", "Well.<e>"], ["Hm?<e>"]],
+    ),
+    "a loop that continues": (
+        LOOP % "{% if m.role == 'user' %}U{% continue %}{% endif %}A{{ m.content }}<e>",
         [["Hello.<e>", "Well.<e>"], ["Hm?<e>"]],
     ),
     "integers that are added": (
@@ -157,6 +166,15 @@ def test_the_change_is_small() -> None:
         ("{{ messages | map(attribute='content') | join('|') }}", [["Hello.", "Well."], ["Hm?"]]),  # one value for all
         (LOOP % "{% if m.role == 'user' %}U{% else %}A{{ m.content }}{% endif %}", [["Hello."], ["Hm?"]]),  # not all
         ("{% for n, m in [(1, messages[0]), (2, messages[1])] %}<{{ m.content }}>{% endfor %}", [["Hello."], ["Hm?"]]),
+        (  # a variable that is set in the text that would be captured
+            LOOP % "{% if m.role == 'user' %}U{% else %}<a>{% if m.x %}{{ ':' ~ m.x }}{% else %}{{ ':' ~ m.content }}"
+            "{% set r = 1 %}{% endif %}<e>{{ r }}{% endif %}",
+            [["Hello.<e>", "Well.<e>"], ["Hm?<e>"]],
+        ),
+        (  # the text of the question is before that of the response
+            "{% for u, a in messages | batch(2) %}{{ 'U' ~ u.content ~ (':' ~ a.content) }}<e>{% endfor %}",
+            [["Hello.<e>", "Well.<e>"], ["Hm?<e>"]],
+        ),
         (LOOP % "{{ m.content }}\n" + "\r\n", [["Hello.", "Well."], ["Hm?"]]),  # mixed line ends
     ],
 )
@@ -170,9 +188,10 @@ def test_marked_spans_are_those_of_transformers(name: str, end: str) -> None:
     tags = f"{{%{name} generation {end}%}}\n {{{{ m.content }}}} \n{{%{name}endgeneration{end}%}}"
     source = LOOP % f"{{% if m.role == 'assistant' %}}A\n  {tags}\n <e>\n{{% else %}}U{{% endif %}}"
     assert has_tags(source)
-    texts, marked = theirs(source)
-    assert marked_spans(source, rendering()) == marked != [[], []]
-    assert rendering()(without_tags(source)) == texts
+    talks = [*TALKS, [{"role": ASSISTANT, "content": ""}, {"role": ASSISTANT, "content": "Hm."}]]
+    texts, marked = theirs(source, talks)
+    assert marked_spans(source, rendering(talks)) == marked != [[], [], []]
+    assert rendering(talks)(without_tags(source)) == texts
     assert not has_tags(without_tags(source))
 
 

@@ -112,7 +112,7 @@ ONLY_LAST = "{%- if message.reasoning_content and loop.last %}"
             "reasoning-dropped",
             "note",
             "The template drops the reasoning of 2 of 17 responses. First, in a conversation with reasoning: ",
-            "Train a sample for each question: `toolfmt training --train turns`.",
+            "Train a sample for each question: `toolfmt training --train turns`. Or try `--fix --keep-reasoning`.",
         ),
         (
             [(STOP, "{{- '!' if not loop.last }}" + STOP)],

@@ -112,6 +112,7 @@ def main() -> None:
     "seconds after its start). [default: 600]",
 )
 @click.option("--for", "purpose", type=click.Choice(["training"]), help="Report what matters for training instead.")
+@click.option("--keep-reasoning", is_flag=True, help="With --for training --fix: keep the reasoning of earlier turns.")
 @trusted_option
 def inspect(**given: Any) -> int:
     """Report what MODEL does with tools, which tool-call format it uses, and its problems.

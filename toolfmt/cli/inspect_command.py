@@ -60,6 +60,7 @@ class Inspecting:
     time_limit: float | None
     trusted: bool
     purpose: str | None
+    keep_reasoning: bool
 
     def status(self) -> int:
         """Inspect, print, and return the exit status.
@@ -133,8 +134,13 @@ class Inspecting:
     def _for_training(self) -> int:
         from toolfmt.cli.training.inspection import inspect_for_training
 
-        as_json = self._targets == [Target("json")]
-        findings = inspect_for_training(self._model_places[0], self._inspector, self.output, as_json=as_json)
+        findings = inspect_for_training(
+            self._model_places[0],
+            self._inspector,
+            self.output,
+            keep_reasoning=self.keep_reasoning,
+            as_json=self._targets == [Target("json")],
+        )
         return int(any(map(self._failing.fails_severity, findings)))
 
     # --- options that exclude each other
@@ -153,6 +159,8 @@ class Inspecting:
             raise click.UsageError("--time-limit has no effect with --trusted; pass only one of them")
         if self.fix != (self.output is not None):
             raise click.UsageError("--fix and --output DIR go together")
+        if self.keep_reasoning and not (self.purpose is not None and self.fix):
+            raise click.UsageError("--keep-reasoning goes with --for training --fix")
         if self.purpose is not None:
             self._check_purpose()
         if self.fix and self._are_several:

@@ -95,6 +95,10 @@ def roles_for(digest: str, given: tuple[ModelFiles, TemplateProfile] | None) -> 
     return roles_of(*held(digest, given))
 
 
+def training_report_of(files: ModelFiles, profile: TemplateProfile, keep_reasoning: bool) -> TrainingReport:
+    return inspect_training(files, profile, keep_reasoning=keep_reasoning)
+
+
 def tokens_in(digest: str, given: TokenizerFile | None, text: str) -> int:
     count: int = held(digest, given).count(text)
     return count
@@ -168,7 +172,7 @@ COUNT = Job(tokens_in, int, _check_nothing)
 DERIVE = Job(derive_files, DerivationResult, _check_derivation)
 SHOW = Job(show_turns, ShownTurns, _check_shown)
 JUDGE = Job(judged, FixCheck, _check_verdict)
-TRAIN = Job(inspect_training, TrainingReport, _check_training)
+TRAIN = Job(training_report_of, TrainingReport, _check_training)
 
 
 # --- in this process

@@ -224,21 +224,24 @@ class Model:
             strict=strict,
         )
 
-    def inspect_training(self) -> TrainingReport:
+    def inspect_training(self, *, keep_reasoning: bool = False) -> TrainingReport:
         """Return whether loss masks of the template can be verified, and what `{% generation %}` marks in it.
+
+        Args:
+            keep_reasoning: Report on the template after a change that keeps the reasoning of earlier turns.
 
         Raises:
             BadModelDirectory: The model has no template.
             TemplateError: The template does not compile, or fails for every conversation.
             LimitHit: An untrusted template exceeds a limit.
             WorkerUnavailable: The machine cannot run an untrusted template.
-            ToolfmtError: The template loses something in every conversation.
+            ToolfmtError: The template loses something in every conversation, or no such change is found.
         """
         if (broken := self.broken) is not None:
             raise broken
         if self._trusted:
-            return inspect_training(self.files, self.profile)
-        return self._current_worker().run(TRAIN, self.files, self.profile)
+            return inspect_training(self.files, self.profile, keep_reasoning=keep_reasoning)
+        return self._current_worker().run(TRAIN, self.files, self.profile, keep_reasoning)
 
     def counter(self, tokenizer: Any = None) -> Callable[[str], int]:
         """Return a function that counts the tokens of a string.

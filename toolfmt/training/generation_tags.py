@@ -29,8 +29,6 @@ Offsets: TypeAlias = Mapping[int, Sequence[int]]
 
 _TAG = re.compile(r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}")
 _MARK = re.compile("\ue000([0-9]+)\ue001")
-_MOST_VARIANTS = 3
-"""How many different texts may be between a point and the responses."""
 
 
 def has_tags(source: str) -> bool:
@@ -59,10 +57,11 @@ def marked_spans(source: str, render: Rendering) -> list[list[tuple[int, int]]]:
     return found
 
 
-def with_tags(source: str, spans: Sequence[Spans], render: Rendering) -> str | None:
+def with_tags(source: str, spans: Sequence[Spans], others: Sequence[Spans], render: Rendering) -> str | None:
     """Return the source with tags that mark exactly these spans of the conversations. None if there are no such tags.
 
-    The text that the template renders does not change. The source must have no tags.
+    The text that the template renders does not change. `others` are the spans of texts that are not the template's own.
+    The source must have no tags.
     """
     body = as_newlines(source)
     if body is None:
@@ -74,10 +73,7 @@ def with_tags(source: str, spans: Sequence[Spans], render: Rendering) -> str | N
             break
     else:
         return None
-    pairs = list(_pairs(chosen, offsets, spans, texts))
-    if sum(len(pair.covered) for pair in pairs) != sum(map(len, spans)):
-        return None
-    changed = edited(body, [pair.edit(body) for pair in pairs])
+    changed = edited(body, [pair.edit(body) for pair in _pairs(chosen, offsets, spans, others, texts)])
     try:
         holds = list(render(changed)) == texts and marked_spans(changed, render) == [list(of) for of in spans]
     except LimitHit:
@@ -143,10 +139,6 @@ class _Pair:
         cuts = len(self.before) + len(self.after) if self.captures else 0
         return not self.role, len(self.covered), -cuts, -splits, self.begin.start, -self.end.start
 
-    def is_apart(self, other: _Pair) -> bool:
-        """Return whether the two change different parts of the source."""
-        return self.end.end <= other.begin.start or other.end.end <= self.begin.start
-
     def edit(self, source: str) -> Edit:
         """Return the source between the points with tags."""
         inner = source[self.begin.end : self.end.start]
@@ -194,21 +186,25 @@ def _free_name(source: str) -> str:
 
 
 def _pairs(
-    points: Sequence[Point], offsets: Sequence[Offsets], spans: Sequence[Spans], texts: Sequence[str]
+    points: Sequence[Point],
+    offsets: Sequence[Offsets],
+    spans: Sequence[Spans],
+    others: Sequence[Spans],
+    texts: Sequence[str],
 ) -> Iterator[_Pair]:
-    """Yield the best pairs, each for other responses and with other parts of the source."""
+    """Yield the best pairs, each for other responses."""
     by_path: dict[object, list[int]] = {}
     for number, point in enumerate(points):
         by_path.setdefault(point.path, []).append(number)
     found = (
-        _pair(points[begin], points[end], _between(begin, end, offsets), spans, texts)
+        _pair(points[begin], points[end], _between(begin, end, offsets), spans, others, texts)
         for numbers in by_path.values()
         for begin, end in combinations(numbers, 2)
     )
-    chosen: list[_Pair] = []
+    covered: set[tuple[int, int]] = set()
     for pair in sorted(filter(None, found), key=lambda one: one.rank, reverse=True):
-        if all(pair.is_apart(one) and pair.covered.isdisjoint(one.covered) for one in chosen):
-            chosen.append(pair)
+        if covered.isdisjoint(pair.covered):
+            covered |= pair.covered
             yield pair
 
 
@@ -228,33 +224,36 @@ def _pair(
     end: Point,
     between: list[list[tuple[int, int]]] | None,
     spans: Sequence[Spans],
+    others: Sequence[Spans],
     texts: Sequence[str],
 ) -> _Pair | None:
-    """Return the pair if each text between the points is a response with known texts around it, or another message."""
+    """Return the pair if each text between the points is a response with the template's texts around it, or another
+    message.
+    """
     if between is None:
         return None
-    covered, around, others = set(), list[tuple[str, str, str]](), False
+    covered, around, has_others = set(), list[tuple[str, str, str]](), False
     for number, (found, responses, text) in enumerate(zip(between, spans, texts, strict=True)):
         for first, last in found:
             inside = [at for at, (start, stop) in enumerate(responses) if start < last and first < stop]
             if not inside:
-                others = others or first != last
+                has_others = has_others or first != last
                 continue
             start, stop = responses[inside[0]]
             if len(inside) > 1 or first > start or last < stop:
                 return None
+            if any(begins < last and first < ends and not start <= begins < stop for begins, ends in others[number]):
+                return None
             covered.add((number, inside[0]))
             around.append((text[first:start], text[first:last], text[stop:last]))
-    role = begin.variables[-1] if others and begin.variables else ""
-    if not covered or (others and not role):
+    role = begin.variables[-1] if has_others and begin.variables else ""
+    if not covered or (has_others and not role):
         return None
     before, after = (_longest_first(one[place] for one in around) for place in (0, 2))
     pair = _Pair(begin, end, frozenset(covered), role, before, after)
-    if not pair.captures:
-        return pair
-    # Outside of loops, the texts around a response would be those of other messages.
-    can_cut = begin.variables and not (begin.left or end.left) and _can_cut(around, before, after)
-    return pair if can_cut else None
+    if pair.captures and (begin.left or end.left or not _can_cut(around, before, after)):
+        return None
+    return pair
 
 
 def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
@@ -263,7 +262,7 @@ def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _can_cut(around: Sequence[tuple[str, str, str]], before: Sequence[str], after: Sequence[str]) -> bool:
     """Return whether the first variant that a text begins with, and the first that it ends with, are always right."""
-    return max(len(before), len(after)) <= _MOST_VARIANTS and all(
+    return all(
         next((one for one in before[:-1] if whole.startswith(one)), before[-1]) == first
         and next((one for one in after[:-1] if whole.endswith(one)), after[-1]) == last
         for first, whole, last in around

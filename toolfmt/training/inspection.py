@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from toolfmt.errors import BadModelDirectory, LimitHit, TemplateError, ToolfmtError
+from toolfmt.inspect.fix.fix_template import with_template
 from toolfmt.inspect.report.json_record import JsonRecord
 from toolfmt.inspect.report.report import Severity
 from toolfmt.inspect.report.template_profile import TemplateProfile
@@ -16,6 +17,7 @@ from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 from toolfmt.templates.engine.chat_template import FROZEN_NOW
 from toolfmt.training.conversations import CONVERSATIONS, TrainingConversation
 from toolfmt.training.generation_tags import has_tags, marked_spans, with_tags, without_tags
+from toolfmt.training.kept_reasoning import with_kept_reasoning
 from toolfmt.training.rendering import training_text
 from toolfmt.training.spans import ProblemKind
 from toolfmt.training.training_text import TrainingText
@@ -23,7 +25,7 @@ from toolfmt.training.training_text import TrainingText
 Tags: TypeAlias = Literal["none", "right", "wrong", "unknown"]
 """What `{% generation %}` marks; unknown if no conversation shows it."""
 
-_TURNS = "Train a sample for each question: `toolfmt training --train turns`."
+_TURNS = "Train a sample for each question: `toolfmt training --train turns`. Or try `--fix --keep-reasoning`."
 _LEAVE_OUT = "Leave such messages out of the dataset, or change the template."
 _KINDS: dict[ProblemKind, tuple[Severity, str, str]] = {
     "not-rendered": ("error", "The template leaves out {count}", _LEAVE_OUT),
@@ -49,6 +51,8 @@ _NEVER_RENDERED = "Leave reasoning out of the dataset, or write it into the cont
 _WRITE = "`--fix --output DIR` writes a copy with tags around exactly the responses."
 _NOWHERE = "`toolfmt training` needs no tags. No place for right tags was found in this template."
 _SHOWN = 40
+_OF_REASONING: tuple[ProblemKind, ...] = ("not-a-prefix", "reasoning-dropped")
+"""The problems of a template that drops the reasoning of earlier turns."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class TrainingReport(JsonRecord):
         generation_tags: Whether `{% generation %}` marks exactly the responses.
         findings: The problems, the worst first.
         tagged_source: The template with right tags; None if it has these already, or if they cannot be placed.
+        kept_source: The template that keeps reasoning, which this report is about, if that was requested.
     """
 
     responses: int
@@ -78,6 +83,7 @@ class TrainingReport(JsonRecord):
     generation_tags: Tags
     findings: tuple[TrainingFinding, ...]
     tagged_source: str | None = field(default=None, repr=False)
+    kept_source: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -86,12 +92,33 @@ class _Rendered:
     text: TrainingText
 
 
-def inspect_training(files: ModelFiles, profile: TemplateProfile) -> TrainingReport:
+def inspect_training(files: ModelFiles, profile: TemplateProfile, *, keep_reasoning: bool = False) -> TrainingReport:
     """Return the report on the template that is used with tools. It runs in this process.
 
-    Raises `LimitHit`, `BadModelDirectory` if there is no template, and the first error if no conversation can be
-    rendered.
+    With `keep_reasoning`, the report is on the template after the change that keeps the reasoning of earlier turns.
+
+    Raises `LimitHit`, `BadModelDirectory` if there is no template, the first error if no conversation can be rendered,
+    and `ToolfmtError` if no such change is found.
     """
+    kept = None
+    if keep_reasoning:
+        kept = _with_kept_reasoning(files, profile)
+        files = with_template(files, _source(files), kept)
+    rendered, failed = _all_rendered(files, profile)
+    if not rendered:
+        raise failed[0][1]
+    responses = sum(message["role"] == "assistant" for one in rendered for message in one.conversation.messages)
+    untrained = {(id(one), problem.message) for one in rendered for problem in one.text.problems if not problem.trained}
+    tags, tag_findings, tagged = _tags(files, rendered)
+    findings = [*_failures(failed), *_findings(rendered, responses), *tag_findings]
+    findings.sort(key=lambda finding: get_args(Severity).index(finding.severity))
+    return TrainingReport(responses, responses - len(untrained), tags, tuple(findings), tagged, kept)
+
+
+def _all_rendered(
+    files: ModelFiles, profile: TemplateProfile
+) -> tuple[list[_Rendered], list[tuple[TrainingConversation, ToolfmtError]]]:
+    """Return the conversations that can be rendered, and the others with their errors."""
     rendered: list[_Rendered] = []
     failed: list[tuple[TrainingConversation, ToolfmtError]] = []
     for one in CONVERSATIONS:
@@ -101,14 +128,7 @@ def inspect_training(files: ModelFiles, profile: TemplateProfile) -> TrainingRep
             raise
         except ToolfmtError as error:
             failed.append((one, error))
-    if not rendered:
-        raise failed[0][1]
-    responses = sum(message["role"] == "assistant" for one in rendered for message in one.conversation.messages)
-    untrained = {(id(one), problem.message) for one in rendered for problem in one.text.problems if not problem.trained}
-    tags, tag_findings, tagged = _tags(files, rendered)
-    findings = [*_failures(failed), *_findings(rendered, responses), *tag_findings]
-    findings.sort(key=lambda finding: get_args(Severity).index(finding.severity))
-    return TrainingReport(responses, responses - len(untrained), tags, tuple(findings), tagged)
+    return rendered, failed
 
 
 def _rendered(files: ModelFiles, profile: TemplateProfile, one: TrainingConversation) -> _Rendered:
@@ -152,6 +172,50 @@ def _reasoning(one: _Rendered) -> int:
     return sum("reasoning_content" in message for message in one.conversation.messages)
 
 
+# --- reasoning of earlier turns
+
+
+def _source(files: ModelFiles) -> TemplateSource:
+    """Return the template that is used with tools. Raises `BadModelDirectory`."""
+    source = files.template(True)
+    if source is None:
+        raise BadModelDirectory(f"{files.directory}: no chat template; add chat_template.jinja")
+    return source
+
+
+def _with_kept_reasoning(files: ModelFiles, profile: TemplateProfile) -> str:
+    """Return the template with a change that keeps reasoning. Raises `ToolfmtError`.
+
+    The change is acceptable if what has no reasoning is rendered as before, and no other kind of problem increases.
+    """
+    source = _source(files)
+    before, _ = _all_rendered(files, profile)
+    plain = [one.text.text for one in before if not _reasoning(one)]
+    others = _count(before, _OF_REASONING, inside=False)
+
+    def problems(text: str) -> int | None:
+        try:
+            after, _ = _all_rendered(with_template(files, source, text), profile)
+        except TemplateError as error:
+            if isinstance(error, LimitHit):
+                raise
+            return None
+        same = len(after) == len(before) and [one.text.text for one in after if not _reasoning(one)] == plain
+        if not same or _count(after, _OF_REASONING, inside=False) > others:
+            return None
+        return _count(after, _OF_REASONING, inside=True)
+
+    kept = with_kept_reasoning(source.text, problems)
+    if kept is None:
+        raise ToolfmtError(f"{files.directory}: no condition of the template was found whose change keeps reasoning")
+    return kept
+
+
+def _count(rendered: Sequence[_Rendered], kinds: Sequence[ProblemKind], *, inside: bool) -> int:
+    """Return the number of problems of these kinds, or of all others."""
+    return sum((problem.kind in kinds) == inside for one in rendered for problem in one.text.problems)
+
+
 # --- generation tags
 
 
@@ -174,7 +238,8 @@ def _tags(files: ModelFiles, rendered: Sequence[_Rendered]) -> tuple[Tags, list[
         if marked == spans:
             return "right", [], None
         state = "wrong"
-    tagged = with_tags(bare, spans, rendering)
+    others = [[(span.begin, span.end) for span in one.text.spans if span.kind == "template"] for one in used]
+    tagged = with_tags(bare, spans, others, rendering)
     fix = _WRITE if tagged is not None else _NOWHERE
     if state == "none":
         message = "The template has no `{% generation %}` tags. `return_assistant_tokens_mask` of transformers and "

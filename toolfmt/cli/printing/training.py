@@ -98,19 +98,23 @@ def inspection_text(files: ModelFiles, report: TrainingReport, width: int, colou
     title = Text(visible(place_name(str(files.directory))), "bold")
     title.append(f"   {files.model_type or 'no model type'}   {visible(source.origin) if source else ''}", "not bold")
     parts: list[RenderableType] = [title, _verified(report)]
-    if report.findings:
-        parts.append(Group(*map(_finding, report.findings)))
+    parts += _findings(report)
     return printed(spaced(parts), width, colour)
 
 
 def tagged_copy_text(copy: TaggedCopy, report: TrainingReport, width: int, colour: bool) -> str:
     """Return the changes, and the report on the copy."""
     summary: list[RenderableType] = [
-        Text(f"The tags in {visible(str(copy.output))} {_TAGS[report.generation_tags]}.", "bold green"),
+        Text(f"Written to {visible(str(copy.output))}. The report on the copy:", "bold"),
         _verified(report),
+        *_findings(report),
         Text(copied_files(copy.files, copy.model.kind)),
     ]
     return printed(diff_text(copy.diff), UNWRAPPED, colour) + printed(spaced(summary), width, colour)
+
+
+def _findings(report: TrainingReport) -> list[RenderableType]:
+    return [Group(*map(_finding, report.findings))] if report.findings else []
 
 
 def _verified(report: TrainingReport) -> Table:

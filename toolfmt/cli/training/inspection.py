@@ -18,7 +18,9 @@ from toolfmt.templates import ModelFiles, load_files
 from toolfmt.training import TrainingReport
 
 
-def inspect_for_training(place: str, inspector: Inspector, output: str | None, *, as_json: bool) -> list[Severity]:
+def inspect_for_training(
+    place: str, inspector: Inspector, output: str | None, *, keep_reasoning: bool, as_json: bool
+) -> list[Severity]:
     """Print the report, or write a fixed copy to `output` and print the changes. Return the severities of findings.
 
     Raises `ToolfmtError`.
@@ -28,7 +30,7 @@ def inspect_for_training(place: str, inspector: Inspector, output: str | None, *
     if output is not None:
         check_output(Path(output), files)
     model = Model(files, trusted=inspector.trusted, worker=inspector.worker)
-    report = model.inspect_training()
+    report = model.inspect_training(keep_reasoning=keep_reasoning)
     if output is None:
         if as_json:
             print_json({"schema": "toolfmt.training/1", "path": place, **_as_json(report)})
@@ -46,20 +48,21 @@ def inspect_for_training(place: str, inspector: Inspector, output: str | None, *
 
 
 def _as_json(report: TrainingReport) -> dict[str, object]:
-    return {key: value for key, value in report.to_dict().items() if key != "tagged_source"}
+    return {key: value for key, value in report.to_dict().items() if key not in ("tagged_source", "kept_source")}
 
 
 def _copied(files: ModelFiles, report: TrainingReport, output: Path) -> TaggedCopy:
-    """Write a copy of the model with right tags. Raises `ToolfmtError` if there are none to place."""
+    """Write a copy of the model with the changes. Raises `ToolfmtError` if there are none."""
     source = files.template(True)
-    if source is None or report.tagged_source is None:
+    text = report.tagged_source or report.kept_source
+    if source is None or text is None:
         tags = [finding for finding in report.findings if finding.name.startswith("generation-tags")]
         why = " ".join(f"{finding.message} {finding.fix}" for finding in tags) or "No conversation shows what to mark."
         if report.generation_tags == "right":
             why = "The `{% generation %}` tags mark exactly the responses."
         raise ToolfmtError(f"{files.directory}: no copy is written. {why}")
     contents = small_files(files.home) if files.kind == "directory" else {}
-    contents = with_template_text(contents, files, source, report.tagged_source)
+    contents = with_template_text(contents, files, source, text)
     write(contents, output)
-    changes = diff(source.text, report.tagged_source, source.origin)
-    return TaggedCopy(output, with_template(files, source, report.tagged_source), tuple(sorted(contents)), changes)
+    changes = diff(source.text, text, source.origin)
+    return TaggedCopy(output, with_template(files, source, text), tuple(sorted(contents)), changes)
