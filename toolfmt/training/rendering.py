@@ -39,7 +39,7 @@ from toolfmt.training.spans import Problem, ProblemKind, TrainingSpan
 from toolfmt.training.training_text import TrainingText
 
 Train: TypeAlias = Literal["all", "last"] | Sequence[bool]
-"""Which messages of the model are trained: all, those after the last question, or those with a true flag."""
+"""Which messages of the model are trained: all, those after the last user message, or those with a true flag."""
 Render: TypeAlias = Callable[..., Prompt]
 """Renders messages; takes `add_generation_prompt`."""
 
