@@ -43,7 +43,8 @@ class ToolfmtError(Exception):
     """Base class of all errors for invalid input. The message is one line: what is wrong and how to fix it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions call their class with the message. Where the class takes more, a pool of processes waits forever.
+        # By default, unpickling calls the class with `args`. If the class requires more, that fails, and a process pool
+        # waits forever.
         return _restored, (type(self), self.args, self.__dict__)
 
 

@@ -85,7 +85,7 @@ def test_several_processes_write_the_same_rows(tokenizer: Path, tmp_path: Path) 
     assert [one["line"] for one in found] == [*range(1, 41), *range(42, 52)]
 
 
-def test_a_file_of_tools_is_for_lines_without_tools(tokenizer: Path, tmp_path: Path) -> None:
+def test_the_tools_file_is_used_for_lines_without_tools(tokenizer: Path, tmp_path: Path) -> None:
     given = dataset(tmp_path, {"messages": MESSAGES}, {"messages": MESSAGES[4:], "tools": []})
     found = rows(given, tmp_path, "--tokenizer", str(tokenizer), "--tools", file(tmp_path, TOOLS, "tools.json"))
     assert found == [row(1, tokens()), row(2, tokens(MESSAGES[4:], []))]
@@ -121,19 +121,19 @@ def test_reasoning_is_left_out_on_request(tmp_path: Path) -> None:
     assert [trained(one) for one in rows(given, tmp_path)] == [["<think>\nIt does.\n</think>\n\nYes.<|im_end|>"]]
 
 
-def test_a_message_of_weight_0_is_not_trained(tmp_path: Path) -> None:
+def test_a_message_with_weight_0_is_not_trained(tmp_path: Path) -> None:
     messages = [{**message, "weight": int(number != 3)} for number, message in enumerate(MESSAGES)]
     (found,) = rows(dataset(tmp_path, {**LINE, "messages": messages}), tmp_path)
     assert [span["message"] for span in found["spans"] if span["kind"] == "sampled"] == [1, 5]
     assert "It rains." in found["text"]
 
 
-def test_a_sample_without_anything_to_train_is_left_out(tokenizer: Path, tmp_path: Path) -> None:
+def test_a_sample_with_nothing_to_train_is_left_out(tokenizer: Path, tmp_path: Path) -> None:
     given = dataset(tmp_path, {"messages": MESSAGES[:1]}, LINE)
     assert [one["line"] for one in rows(given, tmp_path)] == [2]
     assert rows(given, tmp_path, "--tokenizer", str(tokenizer), "--max-length", "5") == []
     result = run("training", str(MODEL), "--trusted", "--dataset", given)
-    assert "1 sample without anything to train left out" in result.stdout
+    assert "1 sample left out: nothing to train" in result.stdout
 
 
 def test_a_row_is_cut_after_the_maximum_length(tokenizer: Path, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_line_that_fails_is_reported_and_skipped(line: str, expected: str, tmp
     assert result.stdout.startswith("2 conversations, 1 line skipped\n")
 
 
-def test_variables_of_a_line_reach_the_template(tmp_path: Path) -> None:
+def test_chat_template_kwargs_of_a_line_reach_the_template(tmp_path: Path) -> None:
     thinks = file(tmp_path, "{% for m in messages %}{{ m.content }}{{ '!' if loud }}{% endfor %}", "t.jinja")
     given = dataset(tmp_path, {"messages": MESSAGES[:1], "chat_template_kwargs": {"loud": True}})
     result = run("training", thinks, "--trusted", "--dataset", given, "--html", str(tmp_path / "page.html"))
@@ -198,10 +198,10 @@ def test_statistics_count_tokens_messages_and_problems(tokenizer: Path, tmp_path
     lines = result.stdout.splitlines()
     assert lines[:3] == [
         "2 conversations",
-        "5 of 6 messages of the model trained",
+        "5 of 6 assistant messages trained",
         f"{number:,} of {total:,} tokens trained ({100 * number / total:.1f} %)",
     ]
-    assert re.match(r"not-verified +1 +not trained +line 2, messages\[1\]: its text parses as", lines[5])
+    assert re.match(r"not-verified +1 +not trained +line 2, messages\[1\]: its text parses as a different", lines[5])
     assert result.exit_code == 0
 
 
@@ -215,11 +215,11 @@ def test_a_parquet_file_has_the_same_rows(tokenizer: Path, tmp_path: Path) -> No
         assert parquet.read_table(output).to_pylist() == rows(given, tmp_path, *options)
 
 
-def test_rows_on_standard_output_leave_statistics_to_standard_error(tmp_path: Path) -> None:
+def test_rows_on_standard_output_move_statistics_to_standard_error(tmp_path: Path) -> None:
     given = dataset(tmp_path, LINE)
     result = run("training", str(MODEL), "--trusted", "--dataset", given, "--output", "-")
     assert [json.loads(line) for line in result.stdout.splitlines()] == rows(given, tmp_path)
-    assert result.stderr.startswith("1 conversation\n3 of 3 messages of the model trained\n")
+    assert result.stderr.startswith("1 conversation\n3 of 3 assistant messages trained\n")
 
 
 def test_the_page_shows_every_character_and_who_writes_it(tmp_path: Path) -> None:

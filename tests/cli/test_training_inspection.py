@@ -1,4 +1,4 @@
-"""`toolfmt inspect --for training`: the report as text and JSON, the fixed copy, and options that exclude it."""
+"""`toolfmt inspect --for training`: the report as text and JSON, the fixed copy, and options that conflict with it."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def test_the_report_shows_what_is_verified_and_the_tags() -> None:
     assert lines[0] == "json-frames   qwen3   chat_template.jinja"
     assert lines[2:4] == ["  verified          17 of 17 responses", "  {% generation %}  none"]
     assert lines[5].split() == ["note", "generation-tags-missing"]
-    assert lines[-1].strip() == "Fix: `--fix --output DIR` writes a copy with tags around exactly the responses."
+    assert lines[-1].strip() == "Fix: Write a copy with tags around exactly the responses: `--fix --output DIR`."
 
 
-def test_json_has_the_same() -> None:
+def test_json_has_the_same_report() -> None:
     result = run("inspect", "--for", "training", FRAMES, "--json")
     report = json.loads(result.stdout)
     assert list(report) == ["schema", "path", "responses", "verified", "generation_tags", "findings"]
@@ -58,7 +58,7 @@ def test_an_error_gives_status_1(tmp_path: Path) -> None:
     assert run("inspect", "--for", "training", FRAMES, "--fail-on", "warning").exit_code == 0
 
 
-def test_fix_writes_a_copy_with_right_tags(tmp_path: Path) -> None:
+def test_fix_writes_a_copy_with_correct_tags(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     result = run("inspect", "--for", "training", FRAMES, "--fix", "--output", str(copy))
     assert (result.exit_code, result.stderr) == (0, "")
@@ -111,7 +111,7 @@ def test_a_template_file_alone_can_be_fixed(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert [path.name for path in copy.iterdir()] == ["mine.jinja"]
     again = run("inspect", "--for", "training", str(copy / "mine.jinja"), "--fix", "--output", str(tmp_path / "again"))
-    why = "no copy is written. The `{% generation %}` tags mark exactly the responses."
+    why = "no copy is written. The `{% generation %}` tags already mark exactly the responses."
     assert (again.exit_code, again.stderr) == (2, f"toolfmt: {copy / 'mine.jinja'}: {why}\n")
 
 
@@ -128,10 +128,10 @@ def test_if_no_tags_can_be_placed_no_copy_is_written(tmp_path: Path) -> None:
     ("options", "expected"),
     [
         ([FRAMES, FRAMES + "/../xml-functions"], "--for training inspects one model; pass one MODEL"),
-        ([FRAMES, "--full"], "--for training prints text or JSON about training; leave --full out"),
-        ([FRAMES, "--require", "tools"], "--for training prints text or JSON about training; leave --require out"),
-        ([FRAMES, "--select", "TF014"], "--for training prints text or JSON about training; leave --select out"),
-        ([FRAMES, "--output-format", "sarif"], "--for training prints text or JSON about training; leave --output-"),
+        ([FRAMES, "--full"], "--for training does not support --full"),
+        ([FRAMES, "--require", "tools"], "--for training does not support --require"),
+        ([FRAMES, "--select", "TF014"], "--for training does not support --select"),
+        ([FRAMES, "--output-format", "sarif"], "--for training does not support --output-format, except"),
         ([FRAMES, "--fix"], "--fix and --output DIR go together"),
         ([FRAMES, "--keep-reasoning"], "--keep-reasoning goes with --for training --fix"),
         ([FRAMES, "--fix", "--output", FRAMES], f"--output {FRAMES}: in the model directory, which is never changed"),

@@ -1,8 +1,8 @@
 """TRL parses calls with a `response_template` of toolfmt, for chat templates that TRL does not know.
 
 TRL 1.16.0: `GRPOTrainer` with tools calls `add_response_schema` unless `tokenizer.response_template` is set
-(`trl/trainer/grpo_trainer.py`). `add_response_schema` compares the chat template with those it has as strings, and
-raises for any other one (`trl/chat_template_utils.py`). `parse_response` there reads the attribute through
+(`trl/trainer/grpo_trainer.py`). `add_response_schema` compares the chat template with known ones as strings, and raises
+for any other (`trl/chat_template_utils.py`). `parse_response` there reads the attribute through
 `tokenizer.parse_response`, and returns the whole output as text if that fails.
 """
 
@@ -17,7 +17,7 @@ from small_tokenizers import by_bytes
 
 import toolfmt
 
-torch = pytest.importorskip("torch", reason="torch is large, and CI has no need of it")
+torch = pytest.importorskip("torch", reason="torch is large, and CI does not need it")
 trl = pytest.importorskip("trl", reason="TRL needs torch")
 datasets = pytest.importorskip("datasets", reason="TRL needs datasets")
 transformers = pytest.importorskip("transformers")
@@ -77,13 +77,13 @@ def declare(tokenizer: Any, case: Case) -> None:
     tokenizer.response_template = response_template(format, start_anchor=case.anchor, stop=[case.stop])
 
 
-class Looked:
-    """A tool that records what it is called with."""
+class RecordingTool:
+    """A tool that records the arguments of each call."""
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
 
-    def tool(self) -> Any:
+    def function(self) -> Any:
         def look(at: str, times: int) -> str:
             """Look at something.
 
@@ -104,7 +104,7 @@ def test_trl_does_not_know_the_chat_template(tokenizer: Any) -> None:
 
 def test_trl_parses_a_call(case: Case, tokenizer: Any) -> None:
     declare(tokenizer, case)
-    tools = [transformers.utils.get_json_schema(Looked().tool())]
+    tools = [transformers.utils.get_json_schema(RecordingTool().function())]
     prompt = tokenizer.apply_chat_template(QUESTION, tools=tools, add_generation_prompt=True)["input_ids"]
     for before in ("", "Let me look.\n"):
         ids = tokenizer.encode(before + case.call + case.stop, add_special_tokens=False)
@@ -117,8 +117,8 @@ def test_trl_parses_a_call(case: Case, tokenizer: Any) -> None:
     assert text["content"] == "The cat sat." and not text.get("tool_calls")
 
 
-def trainer(tokenizer: Any, case: Case, looked: Looked, directory: Path) -> Any:
-    """GRPO with a model of random weights, whose first outputs are a call."""
+def trainer(tokenizer: Any, case: Case, tool: RecordingTool, directory: Path) -> Any:
+    """Return a GRPO trainer whose model has random weights. The first output of each rollout is a call."""
     config = transformers.LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
@@ -153,16 +153,16 @@ def trainer(tokenizer: Any, case: Case, looked: Looked, directory: Path) -> Any:
         ),
         train_dataset=datasets.Dataset.from_list([{"prompt": QUESTION}] * 2),
         processing_class=tokenizer,
-        tools=[looked.tool()],
+        tools=[tool.function()],
         rollout_func=rollout,
     )
 
 
 @pytest.mark.filterwarnings("ignore:You are using 'rollout_func'")
 def test_grpo_executes_the_call(case: Case, tokenizer: Any, tmp_path: Path) -> None:
-    looked = Looked()
+    tool = RecordingTool()
     with pytest.raises(ValueError, match="Unrecognized chat template"):
-        trainer(tokenizer, case, looked, tmp_path)
+        trainer(tokenizer, case, tool, tmp_path)
     declare(tokenizer, case)
-    trainer(tokenizer, case, looked, tmp_path).train()
-    assert looked.calls == [ARGUMENTS, ARGUMENTS]
+    trainer(tokenizer, case, tool, tmp_path).train()
+    assert tool.calls == [ARGUMENTS, ARGUMENTS]

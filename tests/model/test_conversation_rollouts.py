@@ -4,8 +4,8 @@ verl 0.9.1: `verl/workers/rollout/replica.py`, `TokenOutput`: a generation retur
 each token. `verl/experimental/agent_loop/agent_loop.py`, `AgentLoopOutput`: `prompt_ids` are those of the first prompt
 only; `response_ids` are all later ones, from the model and from the template; `response_mask` has 1 for tokens of the
 model and 0 for others; `response_logprobs` has 0.0 for others. The three lists have the same length.
-`verl/utils/tokenizer/continuous_token.py`: the next prompt is the last one, what was generated, and the ids of new
-messages, which are rendered after invented ones (`render_delta_token_id`) with a builder for each family.
+`verl/utils/tokenizer/continuous_token.py`: the next prompt consists of the last one, the generated ids, and the ids
+of new messages. A builder for each model family renders these after placeholder messages (`render_delta_token_id`).
 
 prime-rl, commit 559b4477 of 2026-08-21, with verifiers at commit a60a606e: `verifiers/v1/types.py`, `TurnTokens`: a
 generation has `prompt_ids`, `completion_ids` and `completion_logprobs`. `verifiers/v1/graph.py`, `_commit_turn`: a turn
@@ -51,7 +51,7 @@ STOP = "<|im_end|>"
 
 @dataclass(frozen=True)
 class Step:
-    """A generation, as both of them report it."""
+    """A generation, as verl and prime-rl report it."""
 
     prompt_ids: list[int]
     completion_ids: list[int]
@@ -66,7 +66,7 @@ def tokenizer() -> Any:
 
 
 class Policy:
-    """A model that writes `OUTPUTS`, in other tokens than the tokenizer: one for each character."""
+    """A model that writes `OUTPUTS` with one token per character, unlike the tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -130,7 +130,7 @@ def in_prime_rls_shape(steps: list[Step]) -> dict[str, Any]:
     }
 
 
-def test_each_prompt_is_what_came_before_and_new_ids(tokenizer: Any) -> None:
+def test_each_prompt_is_the_earlier_ids_and_new_ones(tokenizer: Any) -> None:
     steps, messages = rollout(tokenizer)
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
     for before, after, result in zip(steps[:-1], steps[1:], RESULTS, strict=True):
@@ -168,7 +168,7 @@ def test_prime_rls_shape(tokenizer: Any) -> None:
 
 
 @pytest.mark.sample(0)
-def test_verl_accepts_it_and_its_own_loop_makes_the_same(tokenizer: Any) -> None:
+def test_verl_accepts_the_rollout_and_its_own_loop_returns_the_same(tokenizer: Any) -> None:
     """verl's `ToolAgentLoop`, with its builder for Qwen's models and its parser `hermes`, on the same outputs."""
     agent_loop = pytest.importorskip("verl.experimental.agent_loop.agent_loop", reason="verl needs torch and ray")
     tool_loop = pytest.importorskip("verl.experimental.agent_loop.tool_agent_loop")
@@ -223,8 +223,8 @@ def test_verl_accepts_it_and_its_own_loop_makes_the_same(tokenizer: Any) -> None
 
 
 @pytest.mark.sample(0)
-def test_verifiers_keeps_it_as_one_branch(tokenizer: Any) -> None:
-    """What prime-rl's orchestrator turns into samples. A prompt that does not begin with the stored ids forks."""
+def test_verifiers_keeps_the_rollout_as_one_branch(tokenizer: Any) -> None:
+    """prime-rl's orchestrator turns branches into samples. A prompt that does not begin with the stored ids forks."""
     graph = pytest.importorskip("verifiers.v1.graph", reason="verifiers needs some forty packages")
     trace_module = pytest.importorskip("verifiers.v1.trace")
     types = pytest.importorskip("verifiers.v1.types")

@@ -739,8 +739,8 @@ def test_spans_show_where_each_text_is() -> None:
     ]
 
 
-def test_the_header_of_a_result_that_repeats_the_name_of_its_call_is_no_text_of_the_call() -> None:
-    """Gemma 4 and gpt-oss look up the name. A call without arguments is located by it."""
+def test_the_header_of_a_result_that_repeats_the_name_of_its_call_is_not_part_of_the_call() -> None:
+    """Gemma 4 and gpt-oss look up the name. Only its name shows where a call without arguments is."""
     text = (
         "{{ tools | tojson if tools }}{% set ns = namespace(name='') %}{% for m in messages %}"
         "{% for c in m.tool_calls or [] %}{% set ns.name = c.function.name %}"

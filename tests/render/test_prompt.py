@@ -495,7 +495,7 @@ def test_prefill_follows_the_variables_of_the_request(tmp_path: Path) -> None:
 
 
 def test_prefill_is_found_if_a_finished_conversation_ends_with_another_marker(tmp_path: Path) -> None:
-    """Motif writes `<|endoftext|>` where there is no generation prompt."""
+    """Motif writes `<|endoftext|>` if there is no generation prompt."""
     ends = "{{ '<|assistant|><think>' if add_generation_prompt else '<|endoftext|>' }}"
     model = made(tmp_path, template().replace(GENERATION, ends))
     assert model.render([USER], [TOOL]).prefill == "<think>"

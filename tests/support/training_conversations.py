@@ -1,6 +1,6 @@
 """Ten conversations, and a check of which parts of their rendering are marked as written by the model.
 
-The check knows nothing of formats, templates and toolfmt: it searches for texts.
+The check uses no format, no template and no code of toolfmt: it searches for texts.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def tools_for(title: str) -> list[Any] | None:
 
 
 def violations(found: TrainingText, messages: Sequence[Any], tools: Sequence[Any] | None) -> Iterator[str]:
-    """Each text of others that is sampled, and each text of the model that is not, although its message is trained."""
+    """Yield each text of others that is sampled, and each text of a trained message that is not."""
     sampled = [span for span in found.spans if span.kind == "sampled"]
     inside = {number: "" for number, message in enumerate(messages) if message["role"] == "assistant"}
     for span in sampled:
@@ -153,7 +153,7 @@ def violations(found: TrainingText, messages: Sequence[Any], tools: Sequence[Any
         yield from (f"{part!r} of messages[{at}] is outside" for part in outer if part in outside)
         if (content := messages[at]["content"]) not in text:
             yield f"{content!r} is not in {text!r}"
-    stops = {*(found.prompt.stop if found.prompt else ())} - {"Result of"}  # the latter is no token
+    stops = {*(found.prompt.stop if found.prompt else ())} - {"Result of"}  # the latter is not a token
     without_stop = {problem.message for problem in found.problems if problem.kind == "no-stop"}
     for one, other in pairwise(sampled):
         if other.begin < one.end:

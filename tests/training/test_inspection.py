@@ -49,7 +49,7 @@ def found(template: str, folder: Path) -> dict[str, TrainingFinding]:
     return {name: finding for name, finding in findings.items() if name != "generation-tags-missing"}
 
 
-def test_a_template_with_right_tags_has_no_finding(tmp_path: Path) -> None:
+def test_a_template_with_correct_tags_has_no_finding(tmp_path: Path) -> None:
     report = report_on(TAGGED, tmp_path)
     assert report == TrainingReport(17, 17, "right", ())
 
@@ -74,7 +74,7 @@ def test_missing_tags_are_a_note_and_can_be_placed(tmp_path: Path) -> None:
         (
             [("{{- '<|im_end|>' }}" + END, END + "{{- '<|im_end|>' }}")],
             "error",
-            r"The `{% generation %}` tags do not mark '<\|im_end\|>', which it writes.",
+            r"The `{% generation %}` tags do not mark '<\|im_end\|>', which the model writes.",
         ),
     ],
 )
@@ -104,29 +104,29 @@ ONLY_LAST = "{%- if message.reasoning_content and loop.last %}"
             [(REASONING, "{%- if false %}")],
             "reasoning-dropped",
             "note",
-            "The template drops the reasoning of 4 of 17 responses. First, in a conversation with reasoning: ",
+            "The template drops the reasoning of 4 of 17 responses. Example, from a conversation with reasoning: ",
             "Leave reasoning out of the dataset, or write it into the content.",
         ),
         (
             [(REASONING, ONLY_LAST)],
             "reasoning-dropped",
             "note",
-            "The template drops the reasoning of 2 of 17 responses. First, in a conversation with reasoning: ",
-            "Train a sample for each question: `toolfmt training --train turns`. Or try `--fix --keep-reasoning`.",
+            "The template drops the reasoning of 2 of 17 responses. Example, from a conversation with reasoning: ",
+            "Train one sample per user message: `toolfmt training --train turns`. Or try `--fix --keep-reasoning`.",
         ),
         (
             [(STOP, "{{- '!' if not loop.last }}" + STOP)],
             "not-verified",
             "error",
-            "9 of 17 responses parse as another message. First, in a conversation with two questions: ",
+            "9 of 17 responses parse as a different message. Example, from a conversation with two questions: ",
             "Leave such messages out of the dataset, or change the template.",
         ),
         (
             [(STOP, STOP.replace("<|im_end|>", ""))],
             "no-stop",
             "warning",
-            "No stop string is rendered after 17 of 17 responses, so training does not teach when to stop. First, ",
-            "Write the model's stop string after each response in the template.",
+            "No stop string follows 17 of 17 responses, so the model does not learn to stop. Example, ",
+            "In the template, write the model's stop string after each response.",
         ),
     ],
 )
@@ -139,15 +139,13 @@ def test_problems_of_the_conversations_are_findings(
     assert finding.message.startswith(message)
 
 
-def test_conversations_that_cannot_be_rendered_are_a_finding(tmp_path: Path) -> None:
+def test_a_conversation_that_cannot_be_rendered_is_a_finding(tmp_path: Path) -> None:
     raising = changed(
         (HEADER, HEADER + "{% if message.content == 'Done.' %}{{ raise_exception('Never!') }}{% endif %}")
     )
     findings = [one for one in report_on(raising, tmp_path).findings if one.name == "conversation-fails"]
     assert [finding.severity for finding in findings] == ["warning"]
-    assert findings[0].message.startswith(
-        "1 of 8 conversations cannot be rendered. First, one with two calls at once: "
-    )
+    assert findings[0].message.startswith("1 of 8 conversations cannot be rendered. Example, with parallel calls: ")
     assert "Never!" in findings[0].message
 
 

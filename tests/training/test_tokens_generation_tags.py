@@ -1,4 +1,4 @@
-"""The mask is that of transformers, for a template with `{% generation %}` around exactly what the model writes.
+"""The mask equals that of transformers, for a template with `{% generation %}` around exactly what the model writes.
 
 transformers 5.24.0, `PreTrainedTokenizerBase.apply_chat_template(return_assistant_tokens_mask=True)`: its masks have 1
 for the tokens of the text between `{% generation %}` and `{% endgeneration %}`.
@@ -115,7 +115,7 @@ def test_the_mask_of_transformers_is_the_same(name: str, kind: str, tmp_path: Pa
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 @pytest.mark.parametrize("wrong", WRONG)
-def test_it_is_another_one_if_the_tags_are_elsewhere(wrong: str, name: str, tmp_path: Path) -> None:
+def test_the_masks_differ_if_the_tags_are_wrong(wrong: str, name: str, tmp_path: Path) -> None:
     """The tags have no effect on toolfmt's mask."""
     ours, theirs = masks(WRONG[wrong], name, "bytes", tmp_path)
     assert ours[0] == theirs[0] and ours[1] != theirs[1]

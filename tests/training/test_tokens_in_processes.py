@@ -1,6 +1,6 @@
 """Conversations are tokenized in several processes: those of Python, of `datasets` and of Ray.
 
-The model is pickled with the function, or loaded in the process; the result is that of one process.
+The model is pickled with the function, or loaded in the process. The result is the same as in one process.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from small_tokenizers import by_bytes
 import toolfmt
 from toolfmt.training import TrainingTokens
 
-torch = pytest.importorskip("torch", reason="torch is large, and CI has no need of it")
+torch = pytest.importorskip("torch", reason="torch is large, and CI does not need it")
 trl = pytest.importorskip("trl", reason="TRL needs torch")
 datasets = pytest.importorskip("datasets", reason="TRL needs datasets")
 transformers = pytest.importorskip("transformers")
@@ -77,7 +77,7 @@ def expected(tokenizer: Any, conversations: list[TrainingTokens]) -> dict[tuple[
 
 
 class Step:
-    """What a step of a training computed: the batch, and the gradients of the loss.
+    """What a training step computed: the batch, and the gradients of the loss.
 
     A hidden state after the last layer affects only the logits of its own position, so its gradient is zero if and only
     if the loss ignores these logits.
@@ -178,7 +178,7 @@ def test_the_gradients_show_a_mask_that_is_shifted_by_one(
 def test_a_truncated_conversation_is_trained_up_to_its_end(
     conversations: list[TrainingTokens], expected: dict[tuple[int, ...], set[int]], tokenizer: Any, tmp_path: Path
 ) -> None:
-    """Cut by TRL, and before. The first conversation ends inside its call."""
+    """Cut by TRL, or by toolfmt before. The first conversation ends inside its call."""
     first = expected[tuple(conversations[0].input_ids)]
     length = min(first) + 10
     assert {length - 1, length} <= first

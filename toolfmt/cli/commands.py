@@ -98,7 +98,7 @@ def main() -> None:
 @click.option("--ignore", multiple=True, metavar="CODES", help="Neither show nor count these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=Count(), metavar="N", help="Context size in tokens; shows which tools to leave out.")
-@click.option("--jobs", type=Count(), metavar="N", help="Inspect N models in parallel. [default: one per CPU]")
+@click.option("--jobs", type=Count(), metavar="N", help="Inspect N models at once. [default: one per CPU, at most 8]")
 @click.option(
     "--continue", "lines_file", metavar="FILE", help="Append --json lines to FILE; skip models already in it."
 )
@@ -111,7 +111,7 @@ def main() -> None:
     help="Give up on a model whose process uses no CPU time for this many seconds (on macOS and Windows: this many "
     "seconds after its start). [default: 600]",
 )
-@click.option("--for", "purpose", type=click.Choice(["training"]), help="Report what matters for training instead.")
+@click.option("--for", "purpose", type=click.Choice(["training"]), help="Inspect loss masks for training instead.")
 @click.option("--keep-reasoning", is_flag=True, help="With --for training --fix: keep the reasoning of earlier turns.")
 @trusted_option
 def inspect(**given: Any) -> int:
@@ -128,7 +128,7 @@ def inspect(**given: Any) -> int:
 
     --continue FILE is for thousands of models: an interrupted run continues where it stopped.
 
-    --for training shows if loss masks can be verified. With --fix, it writes {% generation %} tags (docs/training.md).
+    --for training verifies loss masks and {% generation %} tags. --fix writes correct tags (docs/training.md).
 
     Exit status: 0 no errors, 1 at least one error (see --fail-on, --require), 2 no errors, but some models were not
     inspected. An output that cannot be written also gives 2.
@@ -607,28 +607,28 @@ def grammar(**given: Any) -> None:
     "--tokenizer", "tokenizer_place", metavar="DIR", help="The directory of a tokenizer.json. [default: MODEL]"
 )
 @click.option("--output", metavar="FILE", help="Write rows to FILE: .jsonl or .parquet; - for standard output.")
-@click.option("--html", metavar="FILE", help="Write a page that colors conversations by who writes what.")
+@click.option("--html", metavar="FILE", help="Write a web page that highlights the trained text.")
 @click.option(
     "--train",
     type=click.Choice(["all", "last", "turns"]),
     default="all",
     show_default=True,
-    help="Train all messages of the model, only those after the last question, or a sample for each question.",
+    help="Train all assistant messages, those after the last user message, or one sample per user message.",
 )
 @click.option("--no-reasoning", is_flag=True, help="Do not train reasoning.")
 @click.option("--max-length", type=Count(), metavar="N", help="Cut rows after N tokens.")
-@click.option("--jobs", type=Count(), metavar="N", help="Use N processes. [default: one per CPU]")
+@click.option("--jobs", type=Count(), metavar="N", help="Use N processes. [default: one per CPU, at most 8]")
 @trusted_option
 def training(**given: Any) -> int:
-    """Render the conversations of a dataset, and find which tokens the model writes.
+    """Render the conversations of a dataset, and find the tokens that the model writes.
 
-    Each line has messages, and optionally tools and chat_template_kwargs, like a request for Chat Completions. messages
-    and tools may be JSON text. A message with "weight": 0 is not trained.
+    Each line has messages, and optionally tools and chat_template_kwargs, like a Chat Completions request. messages and
+    tools may be JSON text. A message with "weight": 0 is not trained.
 
     A row has input_ids, assistant_masks and labels (-100 if not trained). Without a tokenizer.json, it has text and
-    spans. Rows without a trained token are left out, lines that fail are skipped (docs/training.md).
+    spans. Rows without a trained token are left out. Lines that fail are skipped (docs/training.md).
 
-    Exit status: 0 all lines were rendered, 2 bad input, or lines were skipped.
+    Exit status: 0 all lines were rendered, 2 bad input or skipped lines.
     """
     from toolfmt.cli.training_command import RenderingDataset
 

@@ -190,10 +190,11 @@ class Inspecting:
             "--tools": self.tools_file,
             "--context": self.context,
             "--continue": self.lines_file,
-            "--output-format": self._targets not in ([Target("text")], [Target("json")]),
+            "--output-format, except text and json on standard output": self._targets
+            not in ([Target("text")], [Target("json")]),
         }
         if given := [name for name, value in others.items() if value]:
-            raise click.UsageError(f"--for training prints text or JSON about training; leave {given[0]} out")
+            raise click.UsageError(f"--for training does not support {given[0]}")
 
     # --- values derived from the options
 

@@ -23,14 +23,14 @@ _EARLIER = {
     "github": rb"::(?:error|warning|notice) ",
     "junit": rb'<\?xml [^>]*\?>\s*<testsuites name="toolfmt"',
 }
-"""The beginning of a file that an output of the format may replace. A file of another format is never replaced."""
+"""The beginning of a file that an output of the format may replace. Outputs of other formats replace no file."""
 _LONGEST_BEGINNING = 1000
 
 
 def write_whole(file: str, text: str, format: str) -> None:
     """Write a file as a whole or not at all. Raises `ToolfmtError` if it cannot be written.
 
-    A pipe or a device is written to.
+    Pipes and devices are written directly.
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
@@ -44,9 +44,9 @@ def write_whole(file: str, text: str, format: str) -> None:
 
 @contextmanager
 def replacing(file: str, format: str) -> Iterator[BinaryIO]:
-    """Open a file that replaces another one at the end, as a whole or not at all. Raises `ToolfmtError`.
+    """Open a temporary file in the same directory that replaces `file` if the block does not raise.
 
-    It is written next to the other one. A link is followed.
+    A link is followed. Raises `ToolfmtError`.
     """
     try:
         target = Path(os.path.realpath(file))

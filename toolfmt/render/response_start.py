@@ -22,8 +22,8 @@ def prefill(request: Request, made: Attempt) -> str:
     if not request.variables["add_generation_prompt"]:
         return ""
     if not closed or closed == made.text or not made.text.startswith(closed):
-        # A template that always begins the response, or that ends a conversation without one with a marker: the probes
-        # show with what a response begins.
+        # The template always begins the response, or writes an end marker if there is no generation prompt. The probes
+        # show how a response begins.
         always = made.profile.prefill
         return always if made.text.endswith(always) else ""
     generation = made.text[len(closed) :]

@@ -12,7 +12,7 @@ from toolfmt.render.request.messages import Message
 
 @dataclass(frozen=True)
 class TrainingConversation:
-    """A conversation to render. `name` completes "a conversation with"."""
+    """A conversation to render. `name` completes the phrase "a conversation with"."""
 
     name: str
     messages: tuple[Message, ...]
@@ -69,7 +69,7 @@ CONVERSATIONS = (
     TrainingConversation("a system prompt", ({"role": "system", "content": "Be brief."}, _ASKS, _says("Yes."))),
     TrainingConversation("a call", (*_ONE, _user("Thank you."), _says("You are welcome.")), _TOOLS),
     TrainingConversation("text before a call", (_ASKS, {**_ONE[1], "content": "Let me look."}, *_ONE[2:]), _TOOLS),
-    TrainingConversation("two calls at once", (_user("Bergen?"), _says("", *_TWO), *_RESULTS, _says("Done.")), _TOOLS),
+    TrainingConversation("parallel calls", (_user("Bergen?"), _says("", *_TWO), *_RESULTS, _says("Done.")), _TOOLS),
     TrainingConversation(
         "a call after a result",
         (*_ONE[:3], _says("", _TWO[1]), _RESULTS[1], _says("It rains, and the timer is set.")),

@@ -1,10 +1,10 @@
-"""Compare and place `{% generation %}`, which marks what the model writes, in the source of a chat template.
+"""Check and place `{% generation %}` tags, which mark what the model writes, in the source of a chat template.
 
 transformers returns a mask of the text between the tags (`return_assistant_tokens_mask`), and TRL trains only this text
 (`assistant_only_loss`). `marked_spans` returns what the tags of a template mark. `with_tags` places tags so that they
 mark given spans: it inserts a mark at every point of the source where a tag is possible, renders the conversations, and
 chooses pairs of points whose marks are exactly at the ends of the spans. If there is no such pair, it captures the text
-between two points and cuts it.
+between two points and slices it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def has_tags(source: str) -> bool:
 
 
 def without_tags(source: str) -> str:
-    """Return the source with a statement without effect in place of each tag, so that whitespace does not change."""
+    """Return the source with each tag replaced by one without effect, so that whitespace does not change."""
     return _TAG.sub(lambda tag: f"{{%{tag[1]} {'endif' if tag[2] else 'if true'} {tag[3]}%}}", source)
 
 
@@ -116,20 +116,20 @@ def _offsets(source: str, points: Sequence[Point], texts: Sequence[str], render:
 class _Pair:
     """Two points with responses between them.
 
-    With a `role`, other messages are between them, too; it is the variable of the loop over the messages. `before` and
-    `after` are the texts between the points and the response, the longest first.
+    If other messages are also between them, `variable` is the variable of the loop over the messages, otherwise empty.
+    `before` and `after` are the texts between the points and the response, the longest first.
     """
 
     begin: Point
     end: Point
     covered: frozenset[tuple[int, int]]
-    role: str
+    variable: str
     before: tuple[str, ...]
     after: tuple[str, ...]
 
     @property
     def captures(self) -> bool:
-        """Whether the text between the points is captured and cut."""
+        """Whether the text between the points is captured and sliced."""
         return self.before != ("",) or self.after != ("",)
 
     @property
@@ -137,14 +137,14 @@ class _Pair:
         """The pair with the highest rank is best: it covers most with the smallest change."""
         splits = bool(self.begin.left) + bool(self.end.left)
         cuts = len(self.before) + len(self.after) if self.captures else 0
-        return not self.role, len(self.covered), -cuts, -splits, self.begin.start, -self.end.start
+        return not self.variable, len(self.covered), -cuts, -splits, self.begin.start, -self.end.start
 
     def edit(self, source: str) -> Edit:
-        """Return the source between the points with tags."""
+        """Return the edit that adds tags to the source between the points."""
         inner = source[self.begin.end : self.end.start]
         first, then, last = self._captured(_free_name(source)) if self.captures else ("generation", "endgeneration", "")
-        if self.role:
-            test = f"if {self.role}['role'] == 'assistant' %}}{{% {first}"
+        if self.variable:
+            test = f"if {self.variable}['role'] == 'assistant' %}}{{% {first}"
             ended = f"{self.end.left}{self.end.begins} {then} %}}{last}"
             text = f"{self.begin.tag(test)}{inner}{ended}{{% else %}}{self.begin.right}{inner}{self.end.tag('endif')}"
         elif last:
@@ -171,7 +171,7 @@ class _Pair:
 
 
 def _length(name: str, variants: Sequence[str], *, last: bool) -> str:
-    """Return an expression for the length of the first variant that the text begins with, or with `last` ends with."""
+    """Return an expression for the length of the first variant that the text begins with, or ends with if `last`."""
     *longer, shortest = variants
     cuts = ((one, f"-{len(one)}:" if last else f":{len(one)}") for one in longer)
     return "".join(f"{len(one)} if {name}[{cut}] == {json.dumps(one)} else " for one, cut in cuts) + f"{len(shortest)}"
@@ -192,7 +192,7 @@ def _pairs(
     others: Sequence[Spans],
     texts: Sequence[str],
 ) -> Iterator[_Pair]:
-    """Yield the best pairs, each for other responses."""
+    """Yield the best pairs. No two cover the same response."""
     by_path: dict[object, list[int]] = {}
     for number, point in enumerate(points):
         by_path.setdefault(point.path, []).append(number)
@@ -209,7 +209,7 @@ def _pairs(
 
 
 def _between(begin: int, end: int, offsets: Sequence[Offsets]) -> list[list[tuple[int, int]]] | None:
-    """Return the spans between the marks of two points in each conversation. None if one has more marks."""
+    """Return the spans between the marks of two points in each conversation. None if one point has more marks."""
     found = []
     for of in offsets:
         firsts, lasts = of.get(begin, ()), of.get(end, ())
@@ -246,11 +246,11 @@ def _pair(
                 return None
             covered.add((number, inside[0]))
             around.append((text[first:start], text[first:last], text[stop:last]))
-    role = begin.variables[-1] if has_others and begin.variables else ""
-    if not covered or (has_others and not role):
+    variable = begin.variables[-1] if has_others and begin.variables else ""
+    if not covered or (has_others and not variable):
         return None
     before, after = (_longest_first(one[place] for one in around) for place in (0, 2))
-    pair = _Pair(begin, end, frozenset(covered), role, before, after)
+    pair = _Pair(begin, end, frozenset(covered), variable, before, after)
     if pair.captures and (begin.left or end.left or not _can_cut(around, before, after)):
         return None
     return pair

@@ -1,4 +1,4 @@
-"""Inspect a template for training: whether masks can be verified, and what `{% generation %}` marks."""
+"""Inspect a template for training: whether loss masks can be verified, and what `{% generation %}` marks."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from toolfmt.training.training_text import TrainingText
 Tags: TypeAlias = Literal["none", "right", "wrong", "unknown"]
 """What `{% generation %}` marks; unknown if no conversation shows it."""
 
-_TURNS = "Train a sample for each question: `toolfmt training --train turns`. Or try `--fix --keep-reasoning`."
+_TURNS = "Train one sample per user message: `toolfmt training --train turns`. Or try `--fix --keep-reasoning`."
 _LEAVE_OUT = "Leave such messages out of the dataset, or change the template."
 _KINDS: dict[ProblemKind, tuple[Severity, str, str]] = {
     "not-rendered": ("error", "The template leaves out {count}", _LEAVE_OUT),
     "no-prompt": ("error", "No prompt can be rendered for {count}", _LEAVE_OUT),
     "not-found": ("error", "Other messages are rendered inside {count}", _LEAVE_OUT),
-    "not-verified": ("error", "{count} parse as another message", _LEAVE_OUT),
+    "not-verified": ("error", "{count} parse as a different message", _LEAVE_OUT),
     "no-stop": (
         "warning",
-        "No stop string is rendered after {count}, so training does not teach when to stop",
-        "Write the model's stop string after each response in the template.",
+        "No stop string follows {count}, so the model does not learn to stop",
+        "In the template, write the model's stop string after each response.",
     ),
     "not-a-prefix": ("warning", "The text before {count} differs from the prompt at generation time", _TURNS),
     "prefill-missing": (
         "warning",
         "The generation prompt has text that is not rendered before {count}",
-        "Render prompts with the same setting of thinking as in the dataset, for example `enable_thinking`.",
+        "Render prompts with the same thinking option as the dataset, for example `enable_thinking`.",
     ),
     "tolerated": ("warning", "Strict parsers reject calls in {count}", "Change how the template renders calls."),
     "reasoning-dropped": ("note", "The template drops the reasoning of {count}", _TURNS),
 }
 """The findings by their names: severity, message and fix."""
 _NEVER_RENDERED = "Leave reasoning out of the dataset, or write it into the content."
-_WRITE = "`--fix --output DIR` writes a copy with tags around exactly the responses."
-_NOWHERE = "`toolfmt training` needs no tags. No place for right tags was found in this template."
+_WRITE = "Write a copy with tags around exactly the responses: `--fix --output DIR`."
+_NOWHERE = "Use `toolfmt training`, which needs no tags. No tags were found that mark exactly the responses."
 _SHOWN = 40
 _OF_REASONING: tuple[ProblemKind, ...] = ("not-a-prefix", "reasoning-dropped")
 """The problems of a template that drops the reasoning of earlier turns."""
@@ -67,14 +67,14 @@ class TrainingFinding(JsonRecord):
 
 @dataclass(frozen=True)
 class TrainingReport(JsonRecord):
-    """Whether masks of a model's template can be verified.
+    """Whether loss masks of a model's template can be verified.
 
     Attributes:
         responses: The number of responses in the conversations that were rendered.
-        verified: How many of them are trained, and exactly the message.
+        verified: How many of them parse as exactly their message, and are trained.
         generation_tags: Whether `{% generation %}` marks exactly the responses.
         findings: The problems, the worst first.
-        tagged_source: The template with right tags; None if it has these already, or if they cannot be placed.
+        tagged_source: The template with correct tags; None if it already has them, or if none can be placed.
         kept_source: The template that keeps reasoning, which this report is about, if that was requested.
     """
 
@@ -147,7 +147,7 @@ def _failures(failed: Sequence[tuple[TrainingConversation, ToolfmtError]]) -> It
         yield TrainingFinding(
             "conversation-fails",
             "warning",
-            f"{some} cannot be rendered. First, one with {one.name}: {error}",
+            f"{some} cannot be rendered. Example, with {one.name}: {error}",
             "Leave such conversations out of the dataset, or change the template.",
         )
 
@@ -160,7 +160,7 @@ def _findings(rendered: Sequence[_Rendered], responses: int) -> Iterator[Trainin
             continue
         count = len({(id(one), problem.message) for one, problem in found})
         first, problem = found[0]
-        evidence = f"First, in a conversation with {first.conversation.name}: {problem.detail}."
+        evidence = f"Example, from a conversation with {first.conversation.name}: {problem.detail}."
         if kind == "reasoning-dropped" and count == sum(map(_reasoning, rendered)):
             fix = _NEVER_RENDERED
         what = message.format(count=f"{count} of {responses} responses")
@@ -220,7 +220,7 @@ def _count(rendered: Sequence[_Rendered], kinds: Sequence[ProblemKind], *, insid
 
 
 def _tags(files: ModelFiles, rendered: Sequence[_Rendered]) -> tuple[Tags, list[TrainingFinding], str | None]:
-    """Return what the tags mark, findings about them, and the template with right tags if it has none."""
+    """Return what the tags mark, findings about them, and the template with correct tags if it has none."""
     source = files.template(True)
     if source is None:
         return "unknown", [], None
@@ -254,15 +254,15 @@ def _wrong(
     spans: Sequence[Sequence[tuple[int, int]]],
     fix: str,
 ) -> TrainingFinding:
-    """Return the finding for tags that mark other text than the responses. Text that is missing is worse."""
+    """Return the finding for wrong tags: an error if they leave out text of a response, otherwise a warning."""
     missing = extra = ""
     for one, wrong, right in zip(used, marked, spans, strict=True):
         inside, wanted = (frozenset(at for begin, end in of for at in range(begin, end)) for of in (wrong, right))
         missing = missing or _first(one.text.text, wanted - inside)
         extra = extra or _first(one.text.text, inside - wanted)
     parts = [f"mark {extra}, which the model does not write"] * bool(extra)
-    parts += [f"do not mark {missing}, which it writes"] * bool(missing)
-    message = f"The `{{% generation %}}` tags {' and '.join(parts)}."
+    parts += [f"do not mark {missing}, which the model writes"] * bool(missing)
+    message = f"The `{{% generation %}}` tags {', and '.join(parts)}."
     return TrainingFinding("generation-tags-wrong", "error" if missing else "warning", message, fix)
 
 
@@ -288,7 +288,7 @@ def _is_plain(files: ModelFiles, source: TemplateSource, bare: str, one: _Render
 
 
 def _raw(files: ModelFiles, source: TemplateSource, used: Sequence[_Rendered]) -> Callable[[str], list[str]]:
-    """Return a function that renders what the template got for these conversations with another source."""
+    """Return a function that renders these conversations with a given template source, from the same input."""
 
     def rendering(text: str) -> list[str]:
         template = ChatTemplate(text, files.special_tokens, origin=source.origin)

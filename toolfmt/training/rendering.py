@@ -37,7 +37,7 @@ from toolfmt.training.spans import Problem, ProblemKind, TrainingSpan
 from toolfmt.training.training_text import TrainingText
 
 Train: TypeAlias = Literal["all", "last"] | Sequence[bool]
-"""Which messages of the model are trained: all, those after the last question, or those with a true flag."""
+"""Which messages of the model are trained: all, those after the last user message, or those with a true flag."""
 Render: TypeAlias = Callable[..., Prompt]
 """Renders messages; takes `add_generation_prompt`."""
 
@@ -191,7 +191,7 @@ class _Conversation:
         except WorkerUnavailable:
             raise
         except _NotVerified as differs:
-            self._add(number, "not-verified", f"its text parses as another message ({differs})", trained=False)
+            self._add(number, "not-verified", f"its text parses as a different message ({differs})", trained=False)
             yield TrainingSpan(first.begin, last.end, number, "assistant", "template")
             return
         except ToolfmtError as error:
@@ -244,8 +244,8 @@ class _Conversation:
     def _beginnings(self, prompt: Prompt, first: Span) -> Iterator[tuple[int, str]]:
         """Yield where the response may begin, and what the prompt contains of it.
 
-        After the prompt, if it is the start of the text; after the end of the header that the prompt ends with, or that
-        another response follows.
+        It begins after the prompt if the text starts with the prompt. Otherwise it begins after a header: the one at
+        the end of the prompt, or one before another response.
         """
         prefills = tuple(dict.fromkeys((prompt.prefill, "")))
         for prefilled in prefills:
@@ -262,11 +262,11 @@ class _Conversation:
     def _first_markers(self, found: FoundResponse, prompt: Prompt, first: Span) -> Iterator[int]:
         """Yield where a response without a known header may begin: at its reasoning, at a call, or at its own text.
 
-        A text inside reasoning is not the content of a response.
+        Text inside reasoning is not content.
         """
         format = prompt.tool_call_format or default_format()
         gap = self._gap(first, first.begin)
-        gap = gap[max((gap.rfind(stop) + len(stop) for stop in self._ending(prompt) if stop in gap), default=0) :]
+        gap = gap[max((gap.rfind(stop) + len(stop) for stop in self._turn_stops(prompt) if stop in gap), default=0) :]
         gap = answer_prefix(gap, format.markers.output_starts, format.headers, format.reasoning_read)
         events = self._events(replace(found, begin=first.begin - len(gap)), prompt)
         marker = next((event for event in events if not isinstance(event, Content)), None)
@@ -331,23 +331,23 @@ class _Conversation:
 
     def _events(self, found: FoundResponse, prompt: Prompt) -> list[Event]:
         format = prompt.tool_call_format or default_format()
-        parser = Parser(format, tools=prompt.tools, prefix=found.prefilled, stop=self._ending(prompt))
+        parser = Parser(format, tools=prompt.tools, prefix=found.prefilled, stop=self._turn_stops(prompt))
         return [*parser.feed(self._text[found.begin : found.read]), *parser.finish()]
 
     def _stop_inside(self, found: FoundResponse, prompt: Prompt) -> str:
-        """Return a difference if generation stops before the end. The parser does not read what follows."""
+        """Return a difference if a stop string is inside the response. The parser does not read what follows it."""
         inside = self._text[found.begin : found.end - len(found.closing)]
         stop = next((mark for mark in self._stops(prompt) if mark in inside), "")
         return f"generation stops at the {stop} in it" if stop else ""
 
-    def _ending(self, prompt: Prompt) -> list[str]:
+    def _turn_stops(self, prompt: Prompt) -> list[str]:
         """Return the stop strings that are not part of a call."""
         format = prompt.tool_call_format or default_format()
         return [mark for mark in self._stops(prompt) if not format.in_calls(mark)]
 
 
 def _after_header(gap: str, header: str) -> int:
-    """Return where the longest end of a header that is in the gap once ends in it, or 0."""
+    """Return the offset after the header in the gap, or 0. The longest end of it that occurs exactly once counts."""
     ends = (header[-size:] for size in range(len(header), _SHORTEST_HEADER - 1, -1))
     end = next((end for end in ends if gap.count(end) == 1), "")
     return gap.index(end) + len(end) if end else 0

@@ -26,11 +26,11 @@ class Point:
     """A point where a tag is possible.
 
     A tag replaces the characters from `start` to `end`: an operator between printed values, or nothing. `begins` and
-    `ends` are its delimiters, `left` and `right` end and start the expression around it.
+    `ends` are its delimiters. `left` ends the expression around it, and `right` starts the expression again.
 
-    `path` are the blocks that contain the point, each with its branch: a pair of tags needs the same path. `variables`
-    are the variables of the loops among them, empty for a loop with several. `captured` is whether the output may be
-    changed before it is printed.
+    `path` lists the blocks that contain the point, each with its branch. Both tags of a pair need the same path.
+    `variables` lists the variables of the loops among them, with an empty string for a loop with several variables.
+    `captured` is whether the output may be changed before it is printed.
     """
 
     start: int
@@ -44,7 +44,7 @@ class Point:
     right: str = ""
 
     def tag(self, text: str) -> str:
-        """Return the tag with this text, and what is needed around it."""
+        """Return the tag with this text, with `left` and `right` around it."""
         return f"{self.left}{self.begins} {text} {self.ends}{self.right}"
 
 
@@ -84,7 +84,7 @@ class _Blocks:
         self._branches = 0
 
     def take(self, start: int, inside: Sequence[Word]) -> None:
-        """Process a tag that may begin a block, a branch of it, or end it."""
+        """Process a tag, which may begin a block, begin a branch of it, or end it."""
         name = inside[0].text
         if name in _OPENING or (name == "set" and not any(word.is_one("=") for word in inside)):
             variable = None if name != "for" else inside[1].text if inside[2].is_one("in") else ""

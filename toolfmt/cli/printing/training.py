@@ -34,21 +34,21 @@ def summary_text(summary: TrainingSummary, skipped: int, width: int, colour: boo
 
 
 def summary_lines(summary: TrainingSummary, skipped: int) -> Iterator[str]:
-    """Yield what was rendered and trained, a sentence each."""
+    """Yield what was rendered and trained, one statement per line."""
     line = _number(summary.conversations, "conversation")
     if summary.samples != summary.conversations:
         line += f", {_number(summary.samples, 'sample')}"
     yield line + (f", {_number(skipped, 'line')} skipped" if skipped else "")
-    yield f"{summary.trained_messages:,} of {_number(summary.messages, 'message')} of the model trained"
+    yield f"{summary.trained_messages:,} of {_number(summary.messages, 'assistant message')} trained"
     if summary.has_tokens:
         share = 100 * summary.trained_tokens / max(summary.tokens, 1)
         yield f"{summary.trained_tokens:,} of {_number(summary.tokens, 'token')} trained ({share:.1f} %)"
     else:
         yield "no tokenizer.json: rows have text and spans instead of tokens (see --tokenizer)"
     if summary.across:
-        yield f"{_number(summary.across, 'token')} of the model and the template together, not trained"
+        yield f"{_number(summary.across, 'token')} not trained: partly text of the template"
     if summary.untrained:
-        yield f"{_number(summary.untrained, 'sample')} without anything to train left out"
+        yield f"{_number(summary.untrained, 'sample')} left out: nothing to train"
 
 
 def effect(count: ProblemCount) -> str:
@@ -78,7 +78,7 @@ _TAGS: dict[Tags, str] = {
     "none": "none",
     "right": "mark exactly the responses",
     "wrong": "do not mark exactly the responses",
-    "unknown": "no conversation shows what they mark",
+    "unknown": "unknown (no verified conversation to compare with)",
 }
 
 

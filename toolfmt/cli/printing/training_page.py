@@ -1,4 +1,4 @@
-"""Conversations of a dataset as one HTML page, colored by who writes what.
+"""Conversations of a dataset as one HTML page that highlights the trained text.
 
 It uses the style and the environment of `toolfmt.cli.printing.page` and gives the same guarantees: no script, no other
 file, and all text of a dataset or template escaped.
@@ -18,10 +18,10 @@ from toolfmt.cli.training.summary import TrainingSummary
 from toolfmt.training import TrainingText
 
 _KINDS = {
-    "trained": ("tools", "the model writes it; trained"),
-    "prefilled": ("generation", "part of the response, in the prompt; not trained"),
-    "untrained": ("answer", "text of the model that is not trained"),
-    "other": ("user", "texts of other messages, and tool definitions"),
+    "trained": ("tools", "written by the model; trained"),
+    "prefilled": ("generation", "part of the response that the prompt contains; not trained"),
+    "untrained": ("answer", "text of the model; not trained"),
+    "other": ("user", "text of other messages, and tool definitions"),
     "template": ("frame", "the template's own text"),
 }
 """Kinds of text: the class of its style, and its meaning."""

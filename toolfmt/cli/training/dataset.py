@@ -2,7 +2,7 @@
 
 A line of the dataset is a JSON object with the keys of a request: `messages`, and optionally `tools` and
 `chat_template_kwargs`. `messages` and `tools` may also be JSON text, because `datasets` gives all objects of a column
-the same keys. `weight` of a message is OpenAI's and Mistral's: a message with the weight 0 is not trained.
+the same keys. As in OpenAI's and Mistral's datasets, a message with `weight` 0 is not trained.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from toolfmt.templates import ModelFiles
 from toolfmt.training import TrainingText, TrainingTokens
 
 Train: TypeAlias = Literal["all", "last", "turns"]
-"""Which messages of the model are trained; with `turns`, each question and its responses are a sample."""
+"""Which messages of the model are trained; with `turns`, there is one sample per user message."""
 Line: TypeAlias = tuple[int, dict[str, Any]]
 """The number of a line, and its object."""
 
 _SOURCE = "the line"
-"""What errors call the request; they are reported with the number of the line instead."""
+"""The name of the request in errors. It is removed, because errors are reported with the number of the line."""
 _BATCH_SIZE = 16
 """The number of lines that a process gets at a time."""
 _AHEAD = 4
-"""Batches per process that are rendered ahead of a slow one."""
+"""Maximum number of batches per process that are rendered while the oldest one is unfinished."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,9 @@ class DatasetRenderer:
                     waiting.append(pool.submit(_render, batch))
                 yield from waiting.popleft().result()
         except BrokenProcessPool:
-            raise ToolfmtError("a process ended, perhaps for lack of memory; use fewer with --jobs") from None
+            raise ToolfmtError(
+                "a worker process died, possibly because memory ran out; use fewer with --jobs"
+            ) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -143,7 +145,7 @@ class DatasetRenderer:
             yield Sample(text, tokens)
 
     def _parts(self, given: Any) -> Iterator[tuple[list[Message], list[bool]]]:
-        """Yield the messages of each sample, with a flag for each whether it is trained."""
+        """Yield the messages of each sample, and for each message whether it is trained."""
         roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
         messages = checked_messages(given, filter(None, roles))
         weights = _weights(given, messages)
@@ -166,7 +168,7 @@ def _parsed(key: str, value: Any) -> Any:
 
 
 def _weights(given: Sequence[Any], messages: Sequence[Message]) -> list[bool]:
-    """Return for each message whether its weight is not 0. Raises `BadMessages` for other weights than 0 and 1."""
+    """Return for each message whether its weight is not 0. Raises `BadMessages` for weights other than 0 and 1."""
     weights = [one.get("weight") if isinstance(one, Mapping) else None for one in given]
     if all(weight is None for weight in weights):
         return [True] * len(messages)
@@ -175,7 +177,7 @@ def _weights(given: Sequence[Any], messages: Sequence[Message]) -> list[bool]:
             what = repr(weight)[:20] if isinstance(weight, (int, float)) else kind_of(weight)
             raise BadMessages(f"messages[{number}]: weight is {what}; give 0 or 1")
     if len(weights) != len(messages):
-        raise BadMessages("weight is supported only for messages in the format of Chat Completions")
+        raise BadMessages("weight is supported only in Chat Completions messages")
     return [weight != 0 for weight in weights]
 
 

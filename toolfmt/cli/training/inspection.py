@@ -1,4 +1,4 @@
-"""`toolfmt inspect --for training`: print what a template does in training, and write a copy with right tags."""
+"""`toolfmt inspect --for training`: print what a template does in training, and write a copy with correct tags."""
 
 from __future__ import annotations
 
@@ -57,9 +57,12 @@ def _copied(files: ModelFiles, report: TrainingReport, output: Path) -> TaggedCo
     text = report.tagged_source or report.kept_source
     if source is None or text is None:
         tags = [finding for finding in report.findings if finding.name.startswith("generation-tags")]
-        why = " ".join(f"{finding.message} {finding.fix}" for finding in tags) or "No conversation shows what to mark."
+        why = (
+            " ".join(f"{finding.message} {finding.fix}" for finding in tags)
+            or "No verified conversation shows what the tags have to mark."
+        )
         if report.generation_tags == "right":
-            why = "The `{% generation %}` tags mark exactly the responses."
+            why = "The `{% generation %}` tags already mark exactly the responses."
         raise ToolfmtError(f"{files.directory}: no copy is written. {why}")
     contents = small_files(files.home) if files.kind == "directory" else {}
     contents = with_template_text(contents, files, source, text)

@@ -82,7 +82,7 @@ class _Lines:
 
 
 class _Parquet:
-    """A Parquet file. A row with half a surrogate pair cannot be in it and is reported."""
+    """A Parquet file. Raises `ToolfmtError` for a lone surrogate, which Parquet cannot store."""
 
     def __init__(self, file: str, written: BinaryIO, *, tokens: bool) -> None:
         import pyarrow.parquet

@@ -8,9 +8,9 @@ from toolfmt.cli.training.dataset import Rendered, Sample
 from toolfmt.training import Problem, ProblemKind
 
 _MOST_SHOWN = 50
-"""Maximum number of conversations on the page without regard to their problems."""
+"""Maximum number of samples on the page, whether they have problems or not."""
 _MOST_OF_A_KIND = 5
-"""Maximum number of conversations on the page for each kind of problem."""
+"""Maximum number of further samples on the page for each kind of problem."""
 
 
 @dataclass
@@ -30,8 +30,8 @@ class ProblemCount:
 class TrainingSummary:
     """The counts of a run.
 
-    `untrained` counts samples without anything to train, which are left out. `messages` counts those that were to be
-    trained, `across` the tokens with characters of the model and of the template.
+    `untrained` counts samples with nothing to train, which are left out. `messages` counts the messages selected for
+    training, `across` the tokens with characters of both the model and the template.
     """
 
     has_tokens: bool

@@ -29,7 +29,7 @@ LONGEST_OUTPUT = 10_000_000
 """Maximum number of characters in a rendered prompt, two hundred times the longest real template."""
 _NOT_A_LINE_BREAK = re.compile(r"[^\r\n]")
 _MOST_BITS = 1 << 20
-_OF_DICTS = frozenset(dir(dict))
+_DICT_ATTRIBUTES = frozenset(dir(dict))
 _WIDTH = re.compile(r"[1-9][0-9]{7,}")
 
 
@@ -145,8 +145,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return what jinja2 returns, for keys of a dict without an exception for each: most attributes are keys."""
-        if type(obj) is dict and attribute in obj and attribute not in _OF_DICTS:
+        """Return what jinja2 returns, but find the key of a dict directly. jinja2 first raises an AttributeError."""
+        if type(obj) is dict and attribute in obj and attribute not in _DICT_ATTRIBUTES:
             return obj[attribute]
         return super().getattr(obj, attribute)
 
