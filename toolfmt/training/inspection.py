@@ -67,7 +67,7 @@ class TrainingReport(JsonRecord):
 
     Attributes:
         responses: The number of responses in the conversations that were rendered.
-        verified: How many of them are trained, and exactly the message.
+        verified: How many of them are trained, because their text parses as exactly the message.
         generation_tags: Whether `{% generation %}` marks exactly the responses.
         findings: The problems, the worst first.
         tagged_source: The template with right tags; None if it has these already, or if they cannot be placed.

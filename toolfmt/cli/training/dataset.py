@@ -1,8 +1,8 @@
 """Render the conversations of a dataset for training, in several processes, for `toolfmt training`.
 
 A line of the dataset is a JSON object with the keys of a request: `messages`, and optionally `tools` and
-`chat_template_kwargs`. `messages` and `tools` may also be JSON text, because `datasets` gives all objects of a column
-the same keys. `weight` of a message is OpenAI's and Mistral's: a message with the weight 0 is not trained.
+`chat_template_kwargs`. `messages` and `tools` may also be JSON text, because a column of a Parquet file gives all its
+objects the same keys. `weight` of a message is OpenAI's and Mistral's: a message with the weight 0 is not trained.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from toolfmt.templates import ModelFiles
 from toolfmt.training import TrainingText, TrainingTokens
 
 Train: TypeAlias = Literal["all", "last", "turns"]
-"""Which messages of the model are trained; with `turns`, each question and its responses are a sample."""
+"""Which messages of the model are trained; with `turns`, there is a sample for each question."""
 Line: TypeAlias = tuple[int, dict[str, Any]]
 """The number of a line, and its object."""
 
