@@ -98,7 +98,7 @@ def main() -> None:
 @click.option("--ignore", multiple=True, metavar="CODES", help="Neither show nor count these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=Count(), metavar="N", help="Context size in tokens; shows which tools to leave out.")
-@click.option("--jobs", type=Count(), metavar="N", help="Inspect N models in parallel. [default: one per CPU]")
+@click.option("--jobs", type=Count(), metavar="N", help="Inspect N models at once. [default: one per CPU, at most 8]")
 @click.option(
     "--continue", "lines_file", metavar="FILE", help="Append --json lines to FILE; skip models already in it."
 )
@@ -615,7 +615,7 @@ def grammar(**given: Any) -> None:
     help="Train all messages of the model, only those after the last question, or a sample for each question.",
 )
 @click.option("--max-length", type=Count(), metavar="N", help="Cut rows after N tokens.")
-@click.option("--jobs", type=Count(), metavar="N", help="Use N processes. [default: one per CPU]")
+@click.option("--jobs", type=Count(), metavar="N", help="Use N processes. [default: one per CPU, at most 8]")
 @trusted_option
 def training(**given: Any) -> int:
     """Render the conversations of a dataset, and find which tokens the model writes.
