@@ -71,7 +71,7 @@ class TrainingReport(JsonRecord):
 
     Attributes:
         responses: The number of responses in the conversations that were rendered.
-        verified: How many of them parse as exactly their message, and are trained.
+        verified: How many of them are trained, because their text parses as exactly the message.
         generation_tags: Whether `{% generation %}` marks exactly the responses.
         findings: The problems, the worst first.
         tagged_source: The template with correct tags; None if it already has them, or if none can be placed.

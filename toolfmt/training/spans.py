@@ -18,7 +18,7 @@ ProblemKind: TypeAlias = Literal[
     "tolerated",
     "no-stop",
 ]
-"""The first four: the message is not trained. The others: it is, but generation differs from this text."""
+"""The first four: the message is not trained. The others: it is, but the text teaches something wrong."""
 
 
 @dataclass(frozen=True)

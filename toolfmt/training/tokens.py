@@ -22,7 +22,8 @@ class TrainingTokens:
     Attributes:
         input_ids: The token ids, without additions at either end.
         assistant_masks: 1 for each token that the model writes, otherwise 0.
-        message_indices: The index of the message that each token belongs to, -1 for the template's own text.
+        message_indices: The index of the message that each token belongs to, -1 for tool definitions and the
+            template's own text.
         across: The indices of tokens that contain characters of the model and of the template. They are not trained.
     """
 

@@ -1,8 +1,8 @@
 """Render the conversations of a dataset for training, in several processes, for `toolfmt training`.
 
 A line of the dataset is a JSON object with the keys of a request: `messages`, and optionally `tools` and
-`chat_template_kwargs`. `messages` and `tools` may also be JSON text, because `datasets` gives all objects of a column
-the same keys. As in OpenAI's and Mistral's datasets, a message with `weight` 0 is not trained.
+`chat_template_kwargs`. `messages` and `tools` may also be JSON text, because a column of a Parquet file gives all its
+objects the same keys.
 """
 
 from __future__ import annotations
