@@ -13,9 +13,13 @@ import pytest
 from command_line import file, run
 from model_cases import MODELS
 from small_tokenizers import by_bytes
+from tokenizers import Tokenizer
 
 import toolfmt
-from toolfmt.training import TrainingTokens
+from toolfmt.cli.printing.training_page import training_page
+from toolfmt.cli.training.dataset import Sample
+from toolfmt.cli.training.summary import TrainingSummary
+from toolfmt.training import TrainingSpan, TrainingText, TrainingTokens
 
 MODEL = MODELS / "json-frames"
 TOOLS = [{"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]
@@ -65,7 +69,7 @@ def tokens(messages: Any = MESSAGES, tools: Any = TOOLS, **options: Any) -> Trai
 
 def row(line: int, expected: TrainingTokens) -> dict[str, Any]:
     masks = {"assistant_masks": expected.assistant_masks, "labels": expected.labels}
-    return {"line": line, "input_ids": expected.input_ids, **masks}
+    return {"line": line, "input_ids": expected.input_ids, **masks, "problems": []}
 
 
 def test_a_row_has_the_tokens_of_its_line(tokenizer: Path, tmp_path: Path) -> None:
@@ -263,6 +267,10 @@ def test_a_template_that_reads_the_clock_gets_one_time(tmp_path: Path) -> None:
             ["--tokenizer", "none"],
             "none: tokenizer.json cannot be read (No such file or directory); give the directory",
         ),
+        (
+            ["--dataset", "rows.parquet"],
+            "rows.parquet: a dataset is a file of JSON lines; convert it (`Dataset.to_json`)",
+        ),
         (["--max-length", "5"], "--max-length needs a tokenizer; give --tokenizer DIR"),
         (["--dataset", "none.jsonl"], "none.jsonl: cannot be read (No such file or directory)"),
         (["--dataset", "-", "--tools", "-"], "only one of --dataset and --tools can be standard input"),
@@ -288,3 +296,81 @@ def test_if_no_line_can_be_rendered_nothing_is_written(tmp_path: Path) -> None:
         "dataset.jsonl: no conversation could be rendered; nothing is written"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["dataset.jsonl"]
+
+
+def test_rows_have_the_problems_of_their_line(tokenizer: Path, tmp_path: Path) -> None:
+    given = dataset(tmp_path, {"messages": [MESSAGES[4], {**MESSAGES[5], "content": "A <|im_end|> B."}, *MESSAGES[4:]]})
+    (found,) = rows(given, tmp_path, "--tokenizer", str(tokenizer))
+    (problem,) = found["problems"]
+    assert (problem["message"], problem["kind"], problem["trained"]) == (1, "not-verified", False)
+
+
+def test_responses_that_the_maximum_length_cuts_are_counted(tokenizer: Path, tmp_path: Path) -> None:
+    size = len(tokens(MESSAGES[4:] * 2, None).input_ids)
+    given, page = dataset(tmp_path, {"messages": MESSAGES[4:] * 2}), tmp_path / "page.html"
+    options = ("--tokenizer", str(tokenizer), "--max-length", str(size - 3), "--html", str(page))
+    result = run("training", str(MODEL), "--trusted", "--dataset", given, *options)
+    lines = result.stdout.splitlines()
+    assert (lines[1], lines[3]) == ("1 of 2 assistant messages trained", "1 assistant message cut by --max-length")
+    shown = re.findall(r'<span class="label">(trained|cut)</span><code>(.*?)</code>', page.read_text(), re.S)
+    texts = [(label, html.unescape(re.sub("<[^>]*>", "", code))) for label, code in shown]
+    assert texts[0] == ("trained", "Yes.<|im_end|>")
+    assert [label for label, _ in texts] == ["trained", "trained", "cut"]
+    assert "".join(code for _, code in texts[1:]) == "Yes.<|im_end|>"
+
+
+def test_the_page_shows_tokens_across_a_border_as_not_trained(tmp_path: Path) -> None:
+    template = "{% for m in messages %}{{ m.role }}: {{ m.content }}<|im_end|>\n{% endfor %}"
+    prompt = "{% if add_generation_prompt %}assistant:{% endif %}"
+    (tmp_path / "chat_template.jinja").write_text(template + prompt)
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>"}')
+    whole = Tokenizer.from_str(by_bytes().to_str())
+    whole.add_tokens([": Yes"])
+    whole.save(str(tmp_path / "tokenizer.json"))
+    given, page = dataset(tmp_path, {"messages": MESSAGES[4:]}), tmp_path / "page.html"
+    result = run("training", str(tmp_path), "--trusted", "--dataset", given, "--html", str(page))
+    assert "1 token not trained: partly text of the template" in result.stdout
+    shown = re.findall(r'<span class="label">(token border|trained)</span><code>(.*?)</code>', page.read_text(), re.S)
+    assert [(label, html.unescape(code)) for label, code in shown] == [
+        ("token border", " Yes"),
+        ("trained", ".<|im_end|>"),
+    ]
+
+
+def test_what_is_wrong_for_all_lines_is_printed_once(tmp_path: Path) -> None:
+    template = "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}{{ m.role }}={{ m.content }}"
+    calls = "{% for c in m.tool_calls %}{{ c.function.name }}{{ c.function.arguments.values() | join }}{% endfor %}"
+    (tmp_path / "chat_template.jinja").write_text(template + calls + "<stop>{% endfor %}assistant=")
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<stop>"}')
+    by_bytes().save(str(tmp_path / "tokenizer.json"))
+    result = run("training", str(tmp_path), "--trusted", "--dataset", dataset(tmp_path, LINE, LINE))
+    format, stop = result.stderr.splitlines()
+    assert re.match(r"toolfmt: .*: its tool-call format is not known \(.+\); calls are not trained$", format)
+    advice = "add it to tokenizer.json as a special token before training"
+    assert re.match(rf"toolfmt: .*: the stop string <stop> is \d tokens; {advice}$", stop)
+    findings = toolfmt.load(tmp_path, trusted=True).inspect_training().findings
+    assert (findings[0].name, findings[0].severity) == ("format-unknown", "error")
+
+
+def test_settings_of_a_request_do_not_change_a_row(tmp_path: Path) -> None:
+    settings = {"add_generation_prompt": True, "continue_final_message": True, "model": "x", "temperature": 1}
+    (found,) = rows(dataset(tmp_path, {**LINE, **settings}), tmp_path)
+    assert found == rows(dataset(tmp_path, LINE), tmp_path)[0]
+
+
+def test_the_page_shows_the_first_conversations_and_later_ones_with_a_problem(tmp_path: Path) -> None:
+    bad = {"messages": [MESSAGES[4], {**MESSAGES[5], "content": "A <|im_end|> B."}]}
+    lines = [{"messages": MESSAGES[4:]}] * 60
+    given, page = dataset(tmp_path, *lines, *[bad] * 7), tmp_path / "page.html"
+    assert run("training", str(MODEL), "--trusted", "--dataset", given, "--html", str(page)).exit_code == 0
+    titles = [int(number) for number in re.findall(r"<h3 id=\"c\d+\">Line (\d+)</h3>", page.read_text())]
+    assert titles == [*range(1, 51), *range(61, 66)]
+    assert "12 more samples are not shown" in page.read_text()
+
+
+def test_overlapping_spans_are_shown_once() -> None:
+    spans = [(0, 4, 0, "user"), (2, 3, 1, "tool"), (3, 6, 2, "tool")]
+    text = TrainingText("abcdefg", tuple(TrainingSpan(*span, "template") for span in spans))
+    summary = TrainingSummary(False, shown=[(1, Sample(text, None))])
+    shown = re.findall(r'<span class="label">(\w+)</span><code>(.*?)</code>', training_page(summary, "data", 0))
+    assert shown == [("user", "abcd"), ("tool", "ef"), ("template", "g")]

@@ -23,7 +23,10 @@ from training_conversations import (
 
 import toolfmt
 from toolfmt.errors import BadMessages, ToolfmtError
+from toolfmt.messages.events import Content, Event, Reasoning
+from toolfmt.messages.message import Message
 from toolfmt.training import TrainingText
+from toolfmt.training.responses import FoundResponse, difference, without_reasoning
 
 
 def model_of(template: str, folder: Path, **files: Any) -> toolfmt.Model:
@@ -449,3 +452,42 @@ def test_a_response_of_reasoning_alone_trains_only_the_stop_string() -> None:
     messages = [PLAIN[0], {**THINKS, "content": ""}]
     assert sampled_texts(model.render_training(messages, train_reasoning=False)) == ["<|im_end|>"]
     assert sampled_texts(model.render_training(messages)) == ["<think>\nRain is falling.\n</think>\n\n<|im_end|>"]
+
+
+def test_a_message_with_weight_0_is_not_trained() -> None:
+    model = toolfmt.load(MODELS / "json-frames", trusted=True)
+    messages = [PLAIN[0], {**PLAIN[1], "weight": 0}, PLAIN[2], {**PLAIN[3], "weight": 1}]
+    for train in ("all", "last"):
+        assert sampled_texts(model.render_training(messages, train=train)) == ["It is foggy.<|im_end|>"]
+    assert len(sampled_texts(model.render_training(messages, train=[True] * 4))) == 2
+    with pytest.raises(BadMessages, match=r"messages\[1\]: weight is 'x'; give 0 or 1"):
+        model.render_training([PLAIN[0], {**PLAIN[1], "weight": "x"}])
+
+
+def test_arguments_that_are_not_json_are_named() -> None:
+    call = {"function": {"name": "get_weather", "arguments": '{"city": '}}
+    why = difference(Message(None), {"role": "assistant", "content": "", "tool_calls": [call]})
+    assert why.startswith("its call: the arguments are not JSON (")
+
+
+def test_text_before_and_after_reasoning_is_trained() -> None:
+    text = "Well. <think>So.</think> It rains.<e>"
+    events: list[Event] = [Content("Well.", 0), Reasoning("So.", 13), Content(" It rains.", 24)]
+    found = FoundResponse(begin=100, end=100 + len(text), closing="<e>", read=0)
+    parts = [
+        (text[span.begin - 100 : span.end - 100], span.kind, span.closing)
+        for span in without_reasoning(1, found, events)
+    ]
+    assert parts == [
+        ("Well.", "sampled", ""),
+        (" <think>So.</think> ", "template", ""),
+        ("It rains.<e>", "sampled", "<e>"),
+    ]
+
+
+def test_without_reasoning_a_response_begins_where_it_does(tmp_path: Path) -> None:
+    template = "{% for m in messages %}{{ m.role }}:\n{{ m.content }}<e>\n{% endfor %}"
+    model = model_of(template + "{% if add_generation_prompt %}assistant:{% endif %}", tmp_path, eos_token="<e>")
+    expected = ["\nYes, it rains there.<e>", "\nIt is foggy.<e>"]
+    for train_reasoning in (True, False):
+        assert sampled_texts(model.render_training(PLAIN, train_reasoning=train_reasoning)) == expected

@@ -51,7 +51,7 @@ def function(request: pytest.FixtureRequest, tokenizer: Any) -> Callable[[Row], 
 
 @pytest.fixture
 def datasets() -> Any:
-    return pytest.importorskip("datasets", reason="datasets needs pyarrow, which is large")
+    return pytest.importorskip("datasets", reason="datasets is not a dependency of the tests")
 
 
 @pytest.fixture(scope="module")

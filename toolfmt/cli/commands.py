@@ -606,7 +606,7 @@ def grammar(**given: Any) -> None:
 @click.option(
     "--tokenizer", "tokenizer_place", metavar="DIR", help="The directory of a tokenizer.json. [default: MODEL]"
 )
-@click.option("--output", metavar="FILE", help="Write rows to FILE: .jsonl or .parquet; - for standard output.")
+@click.option("--output", metavar="FILE", help="Write rows to a new FILE: .jsonl or .parquet; - for standard output.")
 @click.option("--html", metavar="FILE", help="Write a web page that highlights the trained text.")
 @click.option(
     "--train",

@@ -22,6 +22,7 @@ from toolfmt.cli.training.summary import TrainingSummary
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.inspect.probe.tokenizer_file import NAME, TokenizerFile, find_tokenizer
 from toolfmt.model.model import Model, load
+from toolfmt.training.inspection import unknown_format
 
 _MOST_PROCESSES = 8
 """Maximum number of processes if `jobs` is not given."""
@@ -51,6 +52,8 @@ class RenderingDataset:
         tokenizer = self._tokenizer(model)
         if self.max_length is not None and tokenizer is None:
             raise click.UsageError("--max-length needs a tokenizer; give --tokenizer DIR")
+        for line in _warnings(model, tokenizer):
+            complain(f"{self.place}: {line}")
         renderer = DatasetRenderer(
             model.files,
             model.profile,
@@ -98,6 +101,8 @@ class RenderingDataset:
     def _check(self) -> None:
         if self.dataset == "-" == self.tools_file:
             raise click.UsageError("only one of --dataset and --tools can be standard input")
+        if self.dataset.endswith(".parquet"):
+            raise ToolfmtError(f"{self.dataset}: a dataset is a file of JSON lines; convert it (`Dataset.to_json`)")
         check_printable()  # do not render for hours if nothing can be printed
         if self.output is not None:
             check_output(self.output)
@@ -121,3 +126,13 @@ class RenderingDataset:
             where = self.tokenizer_place or model.files.home
             raise ToolfmtError(f"{where}: {tokenizer.problem}; give the directory of another one with --tokenizer")
         return tokenizer
+
+
+def _warnings(model: Model, tokenizer: TokenizerFile | None) -> Iterator[str]:
+    """Yield what is wrong with the model for all lines."""
+    profile = model.profile
+    if unknown_format(profile):
+        yield f"its tool-call format is not known ({profile.why_no_format}); calls are not trained"
+    for stop in profile.stop if tokenizer is not None else ():
+        if tokenizer is not None and (count := tokenizer.count(stop)) > 1:
+            yield f"the stop string {stop} is {count} tokens; add it to {NAME} as a special token before training"

@@ -50,6 +50,7 @@ _KINDS: dict[ProblemKind, tuple[Severity, str, str]] = {
 _NEVER_RENDERED = "Leave reasoning out of the dataset, or write it into the content."
 _WRITE = "Write a copy with tags around exactly the responses: `--fix --output DIR`."
 _NOWHERE = "Use `toolfmt training`, which needs no tags. No tags were found that mark exactly the responses."
+_UNVERIFIED = "First fix the responses that are not verified. Then `--fix --output DIR` writes a copy with tags."
 _SHOWN = 40
 _OF_REASONING: tuple[ProblemKind, ...] = ("not-a-prefix", "reasoning-dropped")
 """The problems of a template that drops the reasoning of earlier turns."""
@@ -110,9 +111,24 @@ def inspect_training(files: ModelFiles, profile: TemplateProfile, *, keep_reason
     responses = sum(message["role"] == "assistant" for one in rendered for message in one.conversation.messages)
     untrained = {(id(one), problem.message) for one in rendered for problem in one.text.problems if not problem.trained}
     tags, tag_findings, tagged = _tags(files, rendered)
-    findings = [*_failures(failed), *_findings(rendered, responses), *tag_findings]
+    findings = [*_format(profile), *_failures(failed), *_findings(rendered, responses), *tag_findings]
     findings.sort(key=lambda finding: get_args(Severity).index(finding.severity))
     return TrainingReport(responses, responses - len(untrained), tags, tuple(findings), tagged, kept)
+
+
+def unknown_format(profile: TemplateProfile) -> bool:
+    """Return whether the template renders tools, and calls in a format that is not known."""
+    return profile.strategy == "template" and profile.tool_call_format is None
+
+
+def _format(profile: TemplateProfile) -> Iterator[TrainingFinding]:
+    if unknown_format(profile):
+        yield TrainingFinding(
+            "format-unknown",
+            "error",
+            f"The tool-call format is not known, so calls cannot be verified: {profile.why_no_format}.",
+            "Change how the template writes calls. `toolfmt inspect` shows which other ways there are.",
+        )
 
 
 def _all_rendered(
@@ -239,8 +255,9 @@ def _tags(files: ModelFiles, rendered: Sequence[_Rendered]) -> tuple[Tags, list[
             return "right", [], None
         state = "wrong"
     others = [[(span.begin, span.end) for span in one.text.spans if span.kind == "template"] for one in used]
-    tagged = with_tags(bare, spans, others, rendering)
-    fix = _WRITE if tagged is not None else _NOWHERE
+    unverified = any(not problem.trained for one in rendered for problem in one.text.problems)
+    tagged = None if unverified else with_tags(bare, spans, others, rendering)
+    fix = _WRITE if tagged is not None else _UNVERIFIED if unverified else _NOWHERE
     if state == "none":
         message = "The template has no `{% generation %}` tags. `return_assistant_tokens_mask` of transformers and "
         message += "`assistant_only_loss` of TRL need them."

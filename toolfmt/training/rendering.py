@@ -112,14 +112,22 @@ def training_text(
 def _chosen(messages: Sequence[Message], train: Train) -> Sequence[bool]:
     """Return for each message whether to train it, if it is the model's."""
     if train == "all":
-        return [True] * len(messages)
+        return _weights(messages)
     if train == "last":
         last = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=-1)
-        return [number > last for number in range(len(messages))]
+        return [weight and number > last for number, weight in enumerate(_weights(messages))]
     if isinstance(train, str) or len(train) != len(messages):
         what = repr(train) if isinstance(train, str) else f"{len(train)} flags for {len(messages)} messages"
         raise BadMessages(f'train is {what}; give "all", "last" or one flag for each message')
     return [bool(flag) for flag in train]
+
+
+def _weights(messages: Sequence[Message]) -> list[bool]:
+    """Return for each message whether its `weight` is not 0. Raises `BadMessages` for weights other than 0 and 1."""
+    for number, message in enumerate(messages):
+        if (weight := message.get("weight")) not in (None, 0, 1):
+            raise BadMessages(f"messages[{number}]: weight is {repr(weight)[:20]}; give 0 or 1")
+    return [message.get("weight") != 0 for message in messages]
 
 
 class _Conversation:

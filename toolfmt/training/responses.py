@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from toolfmt.errors import BadMessages
 from toolfmt.messages.events import Content, Event, Reasoning, ToolCallEnd
 from toolfmt.messages.message import Message as ParsedMessage
 from toolfmt.render.request.messages import Message, arguments_of, calls_of, function_of, reasoning_of, text_of
@@ -41,7 +42,10 @@ def difference(parsed: ParsedMessage, message: Message) -> str:
     if parsed.rejected:
         return f"a call is rejected: {parsed.rejected[0].message or parsed.rejected[0].reason}"
     calls = [(call.name, json.loads(call.arguments)) for call in parsed.tool_calls]
-    expected = [(function_of(call)["name"], arguments_of(call, "")) for call in calls_of(message)]
+    try:
+        expected = [(function_of(call)["name"], arguments_of(call, "its call")) for call in calls_of(message)]
+    except BadMessages as error:
+        return str(error)
     if _canonical(calls) != _canonical(expected):
         return "the calls differ"
     if (parsed.content or "").strip() != text_of(message.get("content")).strip():

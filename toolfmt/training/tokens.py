@@ -24,13 +24,16 @@ class TrainingTokens:
         assistant_masks: 1 for each token that the model writes, otherwise 0.
         message_indices: The index of the message that each token belongs to, -1 for tool definitions and the
             template's own text.
-        across: The indices of tokens that contain characters of the model and of the template. They are not trained.
+        across: The positions in `input_ids` of tokens that contain characters of the model and of the template. They
+            are not trained.
+        offsets: The begin and end of each token in the text.
     """
 
     input_ids: list[int]
     assistant_masks: list[int]
     message_indices: list[int]
     across: list[int]
+    offsets: list[tuple[int, int]]
 
     @property
     def labels(self) -> list[int]:
@@ -60,4 +63,4 @@ def tokenized(text: str, spans: Sequence[TrainingSpan], tokenizer: Any, max_leng
             across.append(number)
         masks.append(int(inside))
         indices.append(touched[-1].message if touched else -1)
-    return TrainingTokens(ids[:max_length], masks, indices, across)
+    return TrainingTokens(ids[:max_length], masks, indices, across, offsets[:max_length])

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from toolfmt._util.text_lists import listed_first
 from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.printing.fix import copied_files, diff_text
 from toolfmt.cli.printing.layout import UNWRAPPED, grid, printed, spaced
@@ -23,6 +24,9 @@ from toolfmt.training.inspection import Tags
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+
+_MOST_LINES = 5
 
 
 def summary_text(summary: TrainingSummary, skipped: int, width: int, colour: bool) -> str:
@@ -47,8 +51,11 @@ def summary_lines(summary: TrainingSummary, skipped: int) -> Iterator[str]:
         yield "no tokenizer.json: rows have text and spans instead of tokens (see --tokenizer)"
     if summary.across:
         yield f"{_number(summary.across, 'token')} not trained: partly text of the template"
-    if summary.untrained:
-        yield f"{_number(summary.untrained, 'sample')} left out: nothing to train"
+    if summary.cut:
+        yield f"{_number(summary.cut, 'assistant message')} cut by --max-length"
+    if summary.left_out:
+        lines = listed_first([str(line) for line in dict.fromkeys(summary.left_out)], _MOST_LINES)
+        yield f"{_number(len(summary.left_out), 'sample')} left out: nothing to train (line {lines})"
 
 
 def effect(count: ProblemCount) -> str:

@@ -20,12 +20,11 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.cli.input import json_of
 from toolfmt.cli.request import SETTINGS, request_input
-from toolfmt.errors import BadMessages, ToolfmtError, WorkerUnavailable
+from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report.template_profile import TemplateProfile
-from toolfmt.messages.tools import kind_of
 from toolfmt.model.model import Model
-from toolfmt.render.request.messages import Message, checked_messages
+from toolfmt.render.request.messages import checked_messages
 from toolfmt.templates import ModelFiles
 from toolfmt.training import TrainingText, TrainingTokens
 
@@ -56,12 +55,20 @@ class Sample:
             return any(self.tokens.assistant_masks)
         return any(span.kind == "sampled" for span in self.text.spans)
 
+    @property
+    def end(self) -> int:
+        """The offset in the text after the last token."""
+        if self.tokens is None:
+            return len(self.text.text)
+        return max((end for _, end in self.tokens.offsets), default=0)
+
     def row(self, line: int) -> dict[str, Any]:
         """Return the sample as a row of the output: its tokens, or else its text and spans."""
+        text = self.text.to_dict()
         if self.tokens is None:
-            return {"line": line, **self.text.to_dict()}
+            return {"line": line, **text}
         masks = {"assistant_masks": self.tokens.assistant_masks, "labels": self.tokens.labels}
-        return {"line": line, "input_ids": self.tokens.input_ids, **masks}
+        return {"line": line, "input_ids": self.tokens.input_ids, **masks, "problems": text["problems"]}
 
 
 @dataclass(frozen=True)
@@ -134,9 +141,9 @@ class DatasetRenderer:
         request = request_input({**record, **parsed}, _SOURCE)
         options = {name: value for name, value in request.options.items() if name not in SETTINGS}
         tools = self.tools if request.tools is None else request.tools
-        for messages, flags in self._parts(request.messages):
+        for messages, train in self._parts(request.messages):
             text = model.render_training(
-                messages, tools, train=flags, train_reasoning=self.train_reasoning, now=self.now, **options
+                messages, tools, train=train, train_reasoning=self.train_reasoning, now=self.now, **options
             )
             text = replace(text, prompt=None)
             tokens = None
@@ -144,17 +151,16 @@ class DatasetRenderer:
                 tokens = text.tokenize(self.tokenizer.tokenizer, max_length=self.max_length)
             yield Sample(text, tokens)
 
-    def _parts(self, given: Any) -> Iterator[tuple[list[Message], list[bool]]]:
-        """Yield the messages of each sample, and for each message whether it is trained."""
+    def _parts(self, given: Any) -> Iterator[tuple[Any, Literal["all", "last"]]]:
+        """Yield the messages of each sample, and which of them are trained."""
+        if self.train != "turns":
+            yield given, self.train
+            return
         roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
         messages = checked_messages(given, filter(None, roles))
-        weights = _weights(given, messages)
         questions = [number for number, message in enumerate(messages) if message["role"] == "user"]
-        ends = [*questions[1:], len(messages)] if self.train == "turns" else [len(messages)]
-        for end in ends:
-            first = max((question for question in questions if question < end), default=-1)
-            first = -1 if self.train == "all" else first
-            yield messages[:end], [number > first and weights[number] for number in range(end)]
+        for end in (*questions[1:], len(messages)):
+            yield messages[:end], "last"
 
 
 def _parsed(key: str, value: Any) -> Any:
@@ -165,20 +171,6 @@ def _parsed(key: str, value: Any) -> Any:
         return json_of(value.encode("utf-8", "surrogatepass"))
     except ToolfmtError as error:
         raise ToolfmtError(f'"{key}": {error}') from None
-
-
-def _weights(given: Sequence[Any], messages: Sequence[Message]) -> list[bool]:
-    """Return for each message whether its weight is not 0. Raises `BadMessages` for weights other than 0 and 1."""
-    weights = [one.get("weight") if isinstance(one, Mapping) else None for one in given]
-    if all(weight is None for weight in weights):
-        return [True] * len(messages)
-    for number, weight in enumerate(weights):
-        if weight is not None and weight not in (0, 1):
-            what = repr(weight)[:20] if isinstance(weight, (int, float)) else kind_of(weight)
-            raise BadMessages(f"messages[{number}]: weight is {what}; give 0 or 1")
-    if len(weights) != len(messages):
-        raise BadMessages("weight is supported only in Chat Completions messages")
-    return [weight != 0 for weight in weights]
 
 
 # --- in the processes

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from toolfmt.cli.output import STANDARD_OUTPUT, json_line, print_text
-from toolfmt.cli.output_files import cannot_write, check_file, replacing
+from toolfmt.cli.output_files import cannot_write, check_place, replacing
 from toolfmt.errors import ToolfmtError
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def check_output(file: str) -> None:
         raise ToolfmtError(f"{file}: give a name that ends with .jsonl or .parquet, or - for standard output")
     if Path(file).exists() and not Path(file).is_file() and not Path(file).is_dir():
         raise ToolfmtError(f"{file}: not a regular file; give another name, or - for standard output")
+    check_place(file)
     if file.endswith(".parquet"):
         _pyarrow()
-    check_file(file, "rows")
 
 
 @contextmanager
@@ -115,14 +115,16 @@ def _schema(*, tokens: bool) -> pyarrow.Schema:
     import pyarrow
 
     number, text = pyarrow.int64(), pyarrow.string()
-    if tokens:
-        numbers, masks = pyarrow.list_(pyarrow.int32()), pyarrow.list_(pyarrow.int8())
-        columns = {"line": number, "input_ids": numbers, "assistant_masks": masks, "labels": numbers}
-        return pyarrow.schema(list(columns.items()))
     span = {"begin": number, "end": number, "message": number, "role": text, "kind": text, "closing": text}
     problem = {"message": number, "kind": text, "detail": text, "trained": pyarrow.bool_()}
     spans, problems = (pyarrow.list_(pyarrow.struct(list(of.items()))) for of in (span, problem))
-    return pyarrow.schema([("line", number), ("text", text), ("spans", spans), ("problems", problems)])
+    numbers, masks = pyarrow.list_(pyarrow.int32()), pyarrow.list_(pyarrow.int8())
+    columns = (
+        {"input_ids": numbers, "assistant_masks": masks, "labels": numbers}
+        if tokens
+        else {"text": text, "spans": spans}
+    )
+    return pyarrow.schema(list({"line": number, **columns, "problems": problems}.items()))
 
 
 def _pyarrow() -> None:

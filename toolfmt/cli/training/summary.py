@@ -30,19 +30,20 @@ class ProblemCount:
 class TrainingSummary:
     """The counts of a run.
 
-    `untrained` counts samples with nothing to train, which are left out. `messages` counts the messages selected for
-    training, `across` the tokens with characters of both the model and the template.
+    `left_out` are the lines of samples with nothing to train. `messages` counts the messages selected for training,
+    `cut` those that the maximum length cuts, `across` the tokens with characters of both the model and the template.
     """
 
     has_tokens: bool
     conversations: int = 0
     samples: int = 0
-    untrained: int = 0
+    left_out: list[int] = field(default_factory=list)
     tokens: int = 0
     trained_tokens: int = 0
     across: int = 0
     messages: int = 0
     trained_messages: int = 0
+    cut: int = 0
     problems: dict[ProblemKind, ProblemCount] = field(default_factory=dict)
     shown: list[tuple[int, Sample]] = field(default_factory=list)
 
@@ -55,15 +56,18 @@ class TrainingSummary:
     def _count(self, line: int, sample: Sample) -> None:
         problems = sample.text.problems
         self.samples += 1
-        self.untrained += not sample.is_trained
+        if not sample.is_trained:
+            self.left_out.append(line)
         if sample.tokens is not None:
             self.tokens += len(sample.tokens.input_ids)
             self.trained_tokens += sum(sample.tokens.assistant_masks)
             self.across += len(sample.tokens.across)
         sampled = {span.message for span in sample.text.spans if span.kind == "sampled"}
+        cut = {span.message for span in sample.text.spans if span.kind == "sampled" and span.end > sample.end}
         untrained = {problem.message for problem in problems if not problem.trained}
         self.messages += len(sampled | untrained)
-        self.trained_messages += len(sampled - untrained)
+        self.trained_messages += len(sampled - cut)
+        self.cut += len(cut)
         rare = False
         for kind in dict.fromkeys(problem.kind for problem in problems):
             of_kind = [problem for problem in problems if problem.kind == kind]
