@@ -193,9 +193,12 @@ def _pairs(
     texts: Sequence[str],
 ) -> Iterator[_Pair]:
     """Yield the best pairs. No two cover the same response."""
+    borders = [{offset for span in of for offset in span} for of in spans]
     by_path: dict[object, list[int]] = {}
     for number, point in enumerate(points):
-        by_path.setdefault(point.path, []).append(number)
+        is_border = (not at.isdisjoint(of.get(number, ())) for at, of in zip(borders, offsets, strict=True))
+        if not point.is_inside or any(is_border):
+            by_path.setdefault(point.path, []).append(number)
     found = (
         _pair(points[begin], points[end], _between(begin, end, offsets), spans, others, texts)
         for numbers in by_path.values()

@@ -30,7 +30,8 @@ class Point:
 
     `path` lists the blocks that contain the point, each with its branch. Both tags of a pair need the same path.
     `variables` lists the variables of the loops among them, with an empty string for a loop with several variables.
-    `captured` is whether the output may be changed before it is printed.
+    `captured` is whether the output may be changed before it is printed, `is_inside` whether the point is inside a
+    text or an expression.
     """
 
     start: int
@@ -42,6 +43,7 @@ class Point:
     ends: str = "%}"
     left: str = ""
     right: str = ""
+    is_inside: bool = False
 
     def tag(self, text: str) -> str:
         """Return the tag with this text, with `left` and `right` around it."""
@@ -59,7 +61,10 @@ def points_of(source: str) -> list[Point]:
         word, inside = listed[at], listed[at + 1 : last]
         found.append(blocks.placed(_before(source, word)))
         if word.kind == "data":
-            found += [blocks.placed(_between(source, word.start + offset)) for offset in _cuts(word.text)]
+            found += [
+                blocks.placed(replace(_between(source, word.start + offset), is_inside=True))
+                for offset in _cuts(word.text)
+            ]
         elif word.kind == "variable_begin":
             found += map(blocks.placed, _joints(listed[at : last + 1]))
         elif word.kind == "block_begin" and inside:
@@ -150,11 +155,11 @@ def _joints(tag: Sequence[Word]) -> Iterator[Point]:
         if not outer[number]:
             continue
         if word.is_one(*_JOINING):
-            yield Point(before.end, after.start, (), (), False, left=" }}", right="{{ ")
+            yield Point(before.end, after.start, (), (), False, left=" }}", right="{{ ", is_inside=True)
         elif word.kind == "string" and all(
             one in (tag[0], tag[-1]) or one.is_one(*_JOINING) for one in (before, after)
         ):
             quote = word.text[0]
             for offset in _cuts(word.text[1:-1]):
                 at = word.start + 1 + offset
-                yield Point(at, at, (), (), False, left=f"{quote} }}}}", right=f"{{{{ {quote}")
+                yield Point(at, at, (), (), False, left=f"{quote} }}}}", right=f"{{{{ {quote}", is_inside=True)
