@@ -233,9 +233,7 @@ class Model:
         Raises:
             BadModelDirectory: The model has no template.
             TemplateError: The template does not compile, or fails for every conversation.
-            LimitHit: An untrusted template exceeds a limit.
-            WorkerUnavailable: The machine cannot run an untrusted template.
-            ToolfmtError: The template loses something in every conversation, or no such change is found.
+            ToolfmtError: No such change is found. Otherwise what `render` raises.
         """
         if (broken := self.broken) is not None:
             raise broken
