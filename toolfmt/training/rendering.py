@@ -272,7 +272,7 @@ class _Conversation:
         header = prompt.text[max((span.end for span in prompt.spans), default=0) :]
         headers = [(header if prefilled else header.removesuffix(prompt.prefill), prefilled) for prefilled in prefills]
         for known, prefilled in (*headers, *((known, "") for known in self._headers)):
-            if end := _after_header(gap, known):
+            if (end := _after_header(gap, known)) and gap[:end].endswith(prefilled):
                 yield first.begin - len(gap) + end, prefilled
 
     def _first_markers(self, found: _Found, prompt: Prompt, first: Span) -> Iterator[int]:
