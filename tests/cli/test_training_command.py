@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from model_cases import MODELS
 from small_tokenizers import by_bytes
 
 import toolfmt
+from toolfmt.cli.training.dataset import DatasetRenderer
 from toolfmt.training import TrainingTokens
 
 MODEL = MODELS / "json-frames"
@@ -83,6 +85,21 @@ def test_several_processes_write_the_same_rows(tokenizer: Path, tmp_path: Path) 
     found = rows(given, tmp_path, *options, "--jobs", "2", status=2)
     assert found == rows(given, tmp_path, *options, "--jobs", "1", status=2)
     assert [one["line"] for one in found] == [*range(1, 41), *range(42, 52)]
+
+
+def test_one_process_reads_lines_when_it_needs_them() -> None:
+    """A dataset may be larger than the memory."""
+    model = toolfmt.load(MODEL, trusted=True)
+    taken: list[int] = []
+
+    def lines() -> Iterator[tuple[int, dict[str, Any]]]:
+        for number in range(100):
+            taken.append(number)
+            yield number, LINE
+
+    rendered = DatasetRenderer(model.files, model.profile, True, None).rendered(lines(), 1)
+    assert next(rendered).line == 0
+    assert len(taken) < 20
 
 
 def test_a_file_of_tools_is_for_lines_without_tools(tokenizer: Path, tmp_path: Path) -> None:

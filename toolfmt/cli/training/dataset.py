@@ -14,7 +14,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing import get_context
 from typing import Any, Literal, TypeAlias
 
@@ -94,7 +94,7 @@ class DatasetRenderer:
         remaining = iter(lines)
         first = list(islice(remaining, _BATCH_SIZE))
         if processes == 1 or len(first) < _BATCH_SIZE:
-            yield from self._in_process([*first], remaining)
+            yield from self._in_process(chain(first, remaining))
             return
         pool = ProcessPoolExecutor(processes, get_context("spawn"), _start, (self,))
         waiting: deque[Future[list[Rendered]]] = deque([pool.submit(_render, first)])
@@ -108,9 +108,9 @@ class DatasetRenderer:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _in_process(self, first: Sequence[Line], remaining: Iterator[Line]) -> Iterator[Rendered]:
+    def _in_process(self, lines: Iterable[Line]) -> Iterator[Rendered]:
         model = self.model()
-        for line in (*first, *remaining):
+        for line in lines:
             yield self.render(model, line)
 
     def model(self) -> Model:
