@@ -167,6 +167,14 @@ def test_a_row_is_cut_after_the_maximum_length(tokenizer: Path, tmp_path: Path) 
             '"tools": not JSON (Expecting value, column 1)',
         ),
         (
+            '{"messages": [{"role": 5, "content": "Hi."}, {"role": "user", "content": "Hi."}]}',
+            'messages[0]: "role" must be a string, not a number',
+        ),
+        (
+            '{"messages": [{"role": {}, "content": "Hi."}]}',
+            'messages[0]: "role" must be a string, not an object',
+        ),
+        (
             '{"messages": [{"role": "assistant", "content": "Hi.", "weight": 0.5}]}',
             "messages[0]: weight is 0.5; give 0 or 1",
         ),

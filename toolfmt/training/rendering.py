@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
@@ -28,7 +28,7 @@ from toolfmt.render.request.messages import (
     Message,
     arguments_of,
     calls_of,
-    checked_messages,
+    checked_with_own_roles,
     function_of,
     media_of,
     reasoning_of,
@@ -106,8 +106,7 @@ def training_text(render: Render, given: object, *, train: Train = "all", strict
     with `strict`, and what `render` raises for the whole conversation.
     """
     whole = render(given, add_generation_prompt=False)
-    roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, (list, tuple)) else []
-    messages = checked_messages(given, filter(None, roles))
+    messages = checked_with_own_roles(given)
     if media := media_of(messages):
         raise BadMessages(f"{media[0][1]} is not supported for training; leave it out")
     chosen = _chosen(messages, train)

@@ -25,7 +25,7 @@ from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.messages.tools import kind_of
 from toolfmt.model.model import Model
-from toolfmt.render.request.messages import Message, checked_messages
+from toolfmt.render.request.messages import Message, checked_with_own_roles
 from toolfmt.templates import ModelFiles
 from toolfmt.training import TrainingText, TrainingTokens
 
@@ -141,8 +141,7 @@ class DatasetRenderer:
 
     def _parts(self, given: Any) -> Iterator[tuple[list[Message], list[bool]]]:
         """Yield the messages of each sample, with a flag for each whether it is trained."""
-        roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
-        messages = checked_messages(given, filter(None, roles))
+        messages = checked_with_own_roles(given)
         weights = _weights(given, messages)
         questions = [number for number, message in enumerate(messages) if message["role"] == "user"]
         ends = [*questions[1:], len(messages)] if self.train == "turns" else [len(messages)]
