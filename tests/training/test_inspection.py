@@ -177,3 +177,11 @@ def test_errors_of_the_model_are_raised(tmp_path: Path) -> None:
     (empty / "config.json").write_text(json.dumps({"model_type": "llama"}))
     with pytest.raises(BadModelDirectory):
         toolfmt.load(empty, trusted=True).inspect_training()
+
+
+def test_tags_that_would_mark_only_a_part_of_other_responses_are_not_placed(tmp_path: Path) -> None:
+    """No response with only text is verified, so the point before the calls would look right."""
+    texts = changed((REASONING, "{%- if false %}"), (STOP, "{{- '!' if not message.tool_calls }}" + STOP))
+    report = report_on(texts, tmp_path)
+    assert 0 < report.verified < report.responses
+    assert report.tagged_source is None
