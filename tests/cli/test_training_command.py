@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -100,6 +102,18 @@ def test_one_process_reads_lines_when_it_needs_them() -> None:
     rendered = DatasetRenderer(model.files, model.profile, True, None).rendered(lines(), 1)
     assert next(rendered).line == 0
     assert len(taken) < 20
+
+
+def test_the_processes_end_if_the_main_process_is_killed() -> None:
+    options = ["training", str(MODEL), "--trusted", "--dataset", "-", "--output", "-", "--jobs", "2"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-m", "toolfmt", *options], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write((json.dumps(LINE) + "\n").encode() * 200)
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["line"] == 1
+        process.kill()
+        process.communicate(timeout=60)  # until no process has the pipes
 
 
 def test_a_file_of_tools_is_for_lines_without_tools(tokenizer: Path, tmp_path: Path) -> None:

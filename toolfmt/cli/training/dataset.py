@@ -7,6 +7,7 @@ the same keys. `weight` of a message is OpenAI's and Mistral's: a message with t
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,8 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any, Literal, TypeAlias
 
 from toolfmt.cli.input import json_of
@@ -184,7 +186,15 @@ _here: list[tuple[DatasetRenderer, Model]] = []
 def _start(renderer: DatasetRenderer) -> None:
     """Prepare this process. It ignores interrupts, because the main process ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
     _here.append((renderer, renderer.model()))
+
+
+def _end_with_parent() -> None:
+    """Wait until the main process has ended. If it is killed, it cannot end this process, which would wait forever."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _render(lines: list[Line]) -> list[Rendered]:
