@@ -5,6 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ from tokenizers import Tokenizer
 
 import toolfmt
 from toolfmt.cli.printing.training_page import training_page
-from toolfmt.cli.training.dataset import Sample
+from toolfmt.cli.training.dataset import DatasetRenderer, Sample
 from toolfmt.cli.training.summary import TrainingSummary
 from toolfmt.training import TrainingSpan, TrainingText, TrainingTokens
 
@@ -87,6 +90,33 @@ def test_several_processes_write_the_same_rows(tokenizer: Path, tmp_path: Path) 
     found = rows(given, tmp_path, *options, "--jobs", "2", status=2)
     assert found == rows(given, tmp_path, *options, "--jobs", "1", status=2)
     assert [one["line"] for one in found] == [*range(1, 41), *range(42, 52)]
+
+
+def test_one_process_reads_lines_when_it_needs_them() -> None:
+    """A dataset may be larger than the memory."""
+    model = toolfmt.load(MODEL, trusted=True)
+    taken: list[int] = []
+
+    def lines() -> Iterator[tuple[int, dict[str, Any]]]:
+        for number in range(100):
+            taken.append(number)
+            yield number, LINE
+
+    rendered = DatasetRenderer(model.files, model.profile, True, None).rendered(lines(), 1)
+    assert next(rendered).line == 0
+    assert len(taken) < 20
+
+
+def test_the_processes_end_if_the_main_process_is_killed() -> None:
+    options = ["training", str(MODEL), "--trusted", "--dataset", "-", "--output", "-", "--jobs", "2"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-m", "toolfmt", *options], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write((json.dumps(LINE) + "\n").encode() * 200)
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["line"] == 1
+        process.kill()
+        process.communicate(timeout=60)  # until no process has the pipes
 
 
 def test_the_tools_file_is_used_for_lines_without_tools(tokenizer: Path, tmp_path: Path) -> None:
@@ -159,6 +189,14 @@ def test_a_row_is_cut_after_the_maximum_length(tokenizer: Path, tmp_path: Path) 
         (
             '{"messages": [{"role": "user", "content": "Hi."}], "tools": "x"}',
             '"tools": not JSON (Expecting value, column 1)',
+        ),
+        (
+            '{"messages": [{"role": 5, "content": "Hi."}, {"role": "user", "content": "Hi."}]}',
+            'messages[0]: "role" must be a string, not a number',
+        ),
+        (
+            '{"messages": [{"role": {}, "content": "Hi."}]}',
+            'messages[0]: "role" must be a string, not an object',
         ),
         (
             '{"messages": [{"role": "assistant", "content": "Hi.", "weight": 0.5}]}',

@@ -36,7 +36,7 @@ def test_the_report_shows_what_is_verified_and_the_tags() -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0] == "json-frames   qwen3   chat_template.jinja"
-    assert lines[2:4] == ["  verified          17 of 17 responses", "  {% generation %}  none"]
+    assert lines[2:4] == ["  verified          19 of 19 responses", "  {% generation %}  none"]
     assert lines[5].split() == ["note", "generation-tags-missing"]
     assert lines[-1].strip() == "Fix: Write a copy with tags around exactly the responses: `--fix --output DIR`."
 

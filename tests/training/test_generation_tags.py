@@ -12,7 +12,7 @@ import pytest
 from transformers.utils.chat_template_utils import render_jinja_template
 
 import toolfmt
-from toolfmt.errors import ToolfmtError
+from toolfmt.errors import TemplateError, ToolfmtError
 from toolfmt.templates import ChatTemplate
 from toolfmt.training.conversations import CONVERSATIONS
 from toolfmt.training.generation_tags import has_tags, marked_spans, with_tags, without_tags
@@ -154,9 +154,34 @@ def test_the_change_is_small() -> None:
     assert placed(source, responses) == LOOP % (
         "{% if m.role == 'user' %}U{% else %}{% set response %}{% if m.reasoning_content %}<a><t>"
         "{{ m.reasoning_content }}{% else %}<a>{% endif %}{{ m.content }}<e>{% endset %}"
-        '{% set response_begin = 6 if response[:6] == "<a><t>" else 3 %}{{ response[:response_begin] }}'
+        '{% set response_begin = 6 if response[:6] == "<a><t>" else 3 if response[:3] == "<a>" else '
+        "response | length %}{{ response[:response_begin] }}"
         "{% generation %}{{ response[response_begin:] }}{% endgeneration %}{{ '' }}{% endif %}"
     )
+
+
+def test_the_copy_fails_where_the_template_fails() -> None:
+    source = LOOP % "{% if m.role == 'user' %}U{{ m.content }}{% else %}{{ 'A:' + m.content + '|' }}{% endif %}"
+    changed = placed(source, [["Hello.", "Well."], ["Hm?"]])
+    assert changed is not None and "{% generation %}{{ m.content + '' }}{% endgeneration %}" in changed
+    for content in (None, ["Hello."]):
+        with pytest.raises(TemplateError, match="TypeError"):
+            ChatTemplate(source).render([{"role": ASSISTANT, "content": content}])
+        with pytest.raises(TemplateError, match="TypeError"):
+            ChatTemplate(changed).render([{"role": ASSISTANT, "content": content}])
+
+
+@pytest.mark.parametrize("extra", [{"bare": 1}, {"bare": 1, "last": "x"}, {"last": "x"}, {"last": "<"}])
+@pytest.mark.parametrize("content", ["", "<", "Hm?"])
+def test_a_text_with_an_unknown_start_or_end_is_not_changed_and_not_marked(content: str, extra: dict[str, Any]) -> None:
+    source = LOOP % (
+        "{% if m.role == 'user' %}U{% else %}{% if m.bare %}<{% elif m.reasoning_content %}<😀><t>"
+        "{{ m.reasoning_content }}{% else %}<😀>{% endif %}{{ m.content }}{{ m.last or '<e>|' }}{% endif %}"
+    )
+    changed = placed(source, [["Hello.<e>", "Well.<e>"], ["So.Hm?<e>"]])
+    assert changed is not None
+    talks = [[{"role": ASSISTANT, "content": content, **extra}]]
+    assert theirs(changed, talks) == (rendering(talks)(source), [[]])
 
 
 @pytest.mark.parametrize(

@@ -51,16 +51,16 @@ def found(template: str, folder: Path) -> dict[str, TrainingFinding]:
 
 def test_a_template_with_correct_tags_has_no_finding(tmp_path: Path) -> None:
     report = report_on(TAGGED, tmp_path)
-    assert report == TrainingReport(17, 17, "right", ())
+    assert report == TrainingReport(19, 19, "right", ())
 
 
 def test_missing_tags_are_a_note_and_can_be_placed(tmp_path: Path) -> None:
     report = report_on(FRAMES, tmp_path)
     (finding,) = report.findings
     assert (finding.name, finding.severity) == ("generation-tags-missing", "note")
-    assert (report.generation_tags, report.responses, report.verified) == ("none", 17, 17)
+    assert (report.generation_tags, report.responses, report.verified) == ("none", 19, 19)
     assert report.tagged_source is not None
-    assert report_on(report.tagged_source, tmp_path) == TrainingReport(17, 17, "right", ())
+    assert report_on(report.tagged_source, tmp_path) == TrainingReport(19, 19, "right", ())
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_wrong_tags_are_reported_with_the_text(
     assert (finding.name, finding.severity, report.generation_tags) == ("generation-tags-wrong", severity, "wrong")
     assert re.fullmatch(message, finding.message)
     assert report.tagged_source is not None
-    assert report_on(report.tagged_source, tmp_path) == TrainingReport(17, 17, "right", ())
+    assert report_on(report.tagged_source, tmp_path) == TrainingReport(19, 19, "right", ())
 
 
 REASONING = "{%- if message.reasoning_content %}"
@@ -104,28 +104,28 @@ ONLY_LAST = "{%- if message.reasoning_content and loop.last %}"
             [(REASONING, "{%- if false %}")],
             "reasoning-dropped",
             "note",
-            "The template drops the reasoning of 4 of 17 responses. Example, from a conversation with reasoning: ",
+            "The template drops the reasoning of 5 of 19 responses. Example, from a conversation with reasoning: ",
             "Leave reasoning out of the dataset, or write it into the content.",
         ),
         (
             [(REASONING, ONLY_LAST)],
             "reasoning-dropped",
             "note",
-            "The template drops the reasoning of 2 of 17 responses. Example, from a conversation with reasoning: ",
+            "The template drops the reasoning of 3 of 19 responses. Example, from a conversation with reasoning: ",
             "Train one sample per user message: `toolfmt training --train turns`. Or try `--fix --keep-reasoning`.",
         ),
         (
             [(STOP, "{{- '!' if not loop.last }}" + STOP)],
             "not-verified",
             "error",
-            "9 of 17 responses parse as a different message. Example, from a conversation with two questions: ",
+            "10 of 19 responses parse as a different message. Example, from a conversation with two questions: ",
             "Leave such messages out of the dataset, or change the template.",
         ),
         (
             [(STOP, STOP.replace("<|im_end|>", ""))],
             "no-stop",
             "warning",
-            "No stop string follows 17 of 17 responses, so the model does not learn to stop. Example, ",
+            "No stop string follows 19 of 19 responses, so the model does not learn to stop. Example, ",
             "In the template, write the model's stop string after each response.",
         ),
     ],
@@ -145,7 +145,7 @@ def test_a_conversation_that_cannot_be_rendered_is_a_finding(tmp_path: Path) -> 
     )
     findings = [one for one in report_on(raising, tmp_path).findings if one.name == "conversation-fails"]
     assert [finding.severity for finding in findings] == ["warning"]
-    assert findings[0].message.startswith("1 of 8 conversations cannot be rendered. Example, with parallel calls: ")
+    assert findings[0].message.startswith("1 of 9 conversations cannot be rendered. Example, with parallel calls: ")
     assert "Never!" in findings[0].message
 
 
@@ -175,3 +175,11 @@ def test_errors_of_the_model_are_raised(tmp_path: Path) -> None:
     (empty / "config.json").write_text(json.dumps({"model_type": "llama"}))
     with pytest.raises(BadModelDirectory):
         toolfmt.load(empty, trusted=True).inspect_training()
+
+
+def test_tags_that_would_mark_only_a_part_of_other_responses_are_not_placed(tmp_path: Path) -> None:
+    """No response with only text is verified, so the point before the calls would look right."""
+    texts = changed((REASONING, "{%- if false %}"), (STOP, "{{- '!' if not message.tool_calls }}" + STOP))
+    report = report_on(texts, tmp_path)
+    assert 0 < report.verified < report.responses
+    assert report.tagged_source is None

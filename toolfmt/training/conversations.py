@@ -94,4 +94,9 @@ CONVERSATIONS = (
         ),
         _TOOLS,
     ),
+    TrainingConversation(
+        "a call at the end",
+        (_ASKS, {**_ONE[1], "reasoning_content": "I need the weather."}, _ONE[2], _says("", _TWO[1])),
+        _TOOLS,
+    ),
 )

@@ -155,26 +155,31 @@ class _Pair:
 
     def _captured(self, name: str) -> tuple[str, str, str]:
         """Return the tags before and after the text, and what prints it."""
-        begin, end = _length(name, self.before, last=False), _length(name, self.after, last=True)
-        sets = ""
-        if len(self.before) > 1:
-            sets, begin = f"{{% set {name}_begin = {begin} %}}", f"{name}_begin"
-        if len(self.after) > 1:
-            sets, end = f"{sets}{{% set {name}_end = {name} | length - ({end}) %}}", f"{name}_end"
+        whole, begin, end = f"{name} | length", f"{name}_begin", f"{name}_end"
+        sets = head = cut = ""
+        tail = "{{ '' }}"  # an expression keeps the line break after it
+        if self.before != ("",):
+            sets = f"{{% set {begin} = {_length(name, self.before, last=False)} %}}"
+            head, cut = f"{{{{ {name}[:{begin}] }}}}", begin
+        if self.after != ("",):
+            last = f"{whole} - ({_length(name, self.after, last=True)})"
+            last = f"[{begin}, {last}] | max" if head else last
+            sets += f"{{% set {end} = {last} %}}"
+            cut, tail = f"{cut}:{end}", f"{{{{ {name}[{end}:] }}}}"
         else:
-            end = f"-{end}" if self.after != ("",) else ""
-        begin = begin if self.before != ("",) else ""
-        head = f"{{{{ {name}[:{begin}] }}}}" if begin else ""
-        tail = f"{{{{ {name}[{end}:] }}}}" if end else "{{ '' }}"  # an expression keeps the line break after it
-        body = f"{{% generation %}}{{{{ {name}[{begin}:{end}] }}}}{{% endgeneration %}}"
+            cut += ":"
+        body = f"{{% generation %}}{{{{ {name}[{cut}] }}}}{{% endgeneration %}}"
         return f"set {name}", "endset", f"{sets}{head}{body}{tail}"
 
 
 def _length(name: str, variants: Sequence[str], *, last: bool) -> str:
-    """Return an expression for the length of the first variant that the text begins with, or ends with if `last`."""
-    *longer, shortest = variants
-    cuts = ((one, f"-{len(one)}:" if last else f":{len(one)}") for one in longer)
-    return "".join(f"{len(one)} if {name}[{cut}] == {json.dumps(one)} else " for one, cut in cuts) + f"{len(shortest)}"
+    """Return an expression for the length of the first variant that the text begins with, or ends with if `last`.
+
+    For a text without any of them it is the length of the text, so that nothing is marked.
+    """
+    cuts = ((one, f"-{len(one)}:" if last else f":{len(one)}") for one in variants if one)
+    tests = (f"{len(one)} if {name}[{cut}] == {json.dumps(one, ensure_ascii=False)} else " for one, cut in cuts)
+    return "".join(tests) + (f"{name} | length" if variants[-1] else "0")
 
 
 def _free_name(source: str) -> str:

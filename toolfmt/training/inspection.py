@@ -16,7 +16,7 @@ from toolfmt.render.prompt import render
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 from toolfmt.templates.engine.chat_template import FROZEN_NOW
 from toolfmt.training.conversations import CONVERSATIONS, TrainingConversation
-from toolfmt.training.generation_tags import has_tags, marked_spans, with_tags, without_tags
+from toolfmt.training.generation_tags import Rendering, has_tags, marked_spans, with_tags, without_tags
 from toolfmt.training.kept_reasoning import with_kept_reasoning
 from toolfmt.training.rendering import training_text
 from toolfmt.training.spans import ProblemKind
@@ -50,7 +50,6 @@ _KINDS: dict[ProblemKind, tuple[Severity, str, str]] = {
 _NEVER_RENDERED = "Leave reasoning out of the dataset, or write it into the content."
 _WRITE = "Write a copy with tags around exactly the responses: `--fix --output DIR`."
 _NOWHERE = "Use `toolfmt training`, which needs no tags. No tags were found that mark exactly the responses."
-_UNVERIFIED = "First fix the responses that are not verified. Then `--fix --output DIR` writes a copy with tags."
 _SHOWN = 40
 _OF_REASONING: tuple[ProblemKind, ...] = ("not-a-prefix", "reasoning-dropped")
 """The problems of a template that drops the reasoning of earlier turns."""
@@ -241,9 +240,9 @@ def _tags(files: ModelFiles, rendered: Sequence[_Rendered]) -> tuple[Tags, list[
     if source is None:
         return "unknown", [], None
     bare = without_tags(source.text)
-    used = [
-        one for one in rendered if all(at.trained for at in one.text.problems) and _is_plain(files, source, bare, one)
-    ]
+    plain = [one for one in rendered if _is_plain(files, source, bare, one)]
+    used = [one for one in plain if all(at.trained for at in one.text.problems)]
+    others = [one for one in plain if one not in used]
     if not used:
         return "unknown", [], None
     spans = [[(span.begin, span.end) for span in one.text.spans if span.kind == "sampled"] for one in used]
@@ -254,15 +253,33 @@ def _tags(files: ModelFiles, rendered: Sequence[_Rendered]) -> tuple[Tags, list[
         if marked == spans:
             return "right", [], None
         state = "wrong"
-    others = [[(span.begin, span.end) for span in one.text.spans if span.kind == "template"] for one in used]
-    unverified = any(not problem.trained for one in rendered for problem in one.text.problems)
-    tagged = None if unverified else with_tags(bare, spans, others, rendering)
-    fix = _WRITE if tagged is not None else _UNVERIFIED if unverified else _NOWHERE
+    texts = [[(span.begin, span.end) for span in one.text.spans if span.kind == "template"] for one in used]
+    tagged = with_tags(bare, spans, texts, rendering)
+    if tagged is not None and not _marks_no_part(tagged, others, _raw(files, source, others)):
+        tagged = None
+    fix = _WRITE if tagged is not None else _NOWHERE
     if state == "none":
         message = "The template has no `{% generation %}` tags. `return_assistant_tokens_mask` of transformers and "
         message += "`assistant_only_loss` of TRL need them."
         return state, [TrainingFinding("generation-tags-missing", "note", message, fix)], tagged
     return state, [_wrong(used, marked, spans, fix)], tagged
+
+
+def _marks_no_part(tagged: str, others: Sequence[_Rendered], rendering: Rendering) -> bool:
+    """Return whether the tags mark all of a response or nothing, in conversations with responses that are not verified.
+
+    Where these begin and end is not known exactly, but tags that mark only a part of the text are wrong.
+    """
+    for one, marked in zip(others, marked_spans(tagged, rendering), strict=True):
+        inside = {at for begin, end in marked for at in range(begin, end)}
+        spans, length = one.text.spans, len(one.text.text)
+        for span in spans:
+            following = min((other.begin for other in spans if other.begin >= span.end), default=length)
+            is_whole = inside.issuperset(range(span.begin, span.end))
+            is_marked = span.kind == "sampled" or not inside.isdisjoint(range(span.begin, following))
+            if span.role == "assistant" and span.kind != "prefilled" and is_marked and not is_whole:
+                return False
+    return True
 
 
 def _wrong(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, TypeAlias
@@ -26,7 +26,7 @@ from toolfmt.render.prompt import Prompt
 from toolfmt.render.request.messages import (
     Message,
     calls_of,
-    checked_messages,
+    checked_with_own_roles,
     media_of,
     reasoning_of,
     text_of,
@@ -84,8 +84,7 @@ def training_text(
     with `strict`, and what `render` raises for the whole conversation.
     """
     whole = render(given, add_generation_prompt=False)
-    roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, (list, tuple)) else []
-    messages = checked_messages(given, filter(None, roles))
+    messages = checked_with_own_roles(given)
     if media := media_of(messages):
         raise BadMessages(f"{media[0][1]} is not supported for training; leave it out")
     chosen = _chosen(messages, train)
@@ -264,7 +263,7 @@ class _Conversation:
         header = prompt.text[max((span.end for span in prompt.spans), default=0) :]
         headers = [(header if prefilled else header.removesuffix(prompt.prefill), prefilled) for prefilled in prefills]
         for known, prefilled in (*headers, *((known, "") for known in self._headers)):
-            if end := _after_header(gap, known):
+            if (end := _after_header(gap, known)) and gap[:end].endswith(prefilled):
                 yield first.begin - len(gap) + end, prefilled
 
     def _first_markers(self, found: FoundResponse, prompt: Prompt, first: Span) -> Iterator[int]:

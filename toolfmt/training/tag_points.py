@@ -140,6 +140,11 @@ def _ends_value(word: Word) -> bool:
     return word.is_one(*_JOINING) or word.kind in ("variable_begin", "variable_end")
 
 
+def _is_literal(tag: Sequence[Word], at: int) -> bool:
+    """Return whether the printed value that contains this word is a string literal."""
+    return tag[at].kind == "string" and _ends_value(tag[at - 1]) and _ends_value(tag[at + 1])
+
+
 def _joints(tag: Sequence[Word]) -> Iterator[Point]:
     """Yield the points at operators that join the values of a printed expression, and in literals among the values."""
     depth, outer = 0, []
@@ -150,15 +155,22 @@ def _joints(tag: Sequence[Word]) -> Iterator[Point]:
     top = [word for word, is_outer in zip(tag, outer, strict=True) if is_outer]
     if any(word.is_one(*_NOT_JOINED) or word.kind in ("integer", "float") for word in top):
         return
+    joints = [number for number in range(1, len(tag) - 1) if outer[number] and tag[number].is_one(*_JOINING)]
+    adds = any(tag[number].is_one("+") for number in joints)
     for number, word in enumerate(tag[1:-1], 1):
         before, after = tag[number - 1], tag[number + 1]
         if not outer[number]:
             continue
-        if word.is_one(*_JOINING):
+        if word.is_one("+"):
+            # Without a string, the part would print what the sum rejects, for example None. An empty string rejects it.
+            left = " }}" if _is_literal(tag, number - 1) else " + '' }}"
+            further = [other + 1 for other in joints if other > number][:1]
+            is_string = any(_is_literal(tag, at) for at in (number + 1, *further))
+            right = "{{ " if is_string else "{{ '' + "
+            yield Point(before.end, after.start, (), (), False, left=left, right=right, is_inside=True)
+        elif word.is_one("~") and not adds:  # `~` binds tighter
             yield Point(before.end, after.start, (), (), False, left=" }}", right="{{ ", is_inside=True)
-        elif word.kind == "string" and all(
-            one in (tag[0], tag[-1]) or one.is_one(*_JOINING) for one in (before, after)
-        ):
+        elif _is_literal(tag, number):
             quote = word.text[0]
             for offset in _cuts(word.text[1:-1]):
                 at = word.start + 1 + offset

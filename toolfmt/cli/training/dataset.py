@@ -7,6 +7,7 @@ objects the same keys.
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,8 +15,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
-from multiprocessing import get_context
+from itertools import chain, islice
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any, Literal, TypeAlias
 
 from toolfmt.cli.input import json_of
@@ -24,7 +26,7 @@ from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.model.model import Model
-from toolfmt.render.request.messages import checked_messages
+from toolfmt.render.request.messages import checked_with_own_roles
 from toolfmt.templates import ModelFiles
 from toolfmt.training import TrainingText, TrainingTokens
 
@@ -102,7 +104,7 @@ class DatasetRenderer:
         remaining = iter(lines)
         first = list(islice(remaining, _BATCH_SIZE))
         if processes == 1 or len(first) < _BATCH_SIZE:
-            yield from self._in_process([*first], remaining)
+            yield from self._in_process(chain(first, remaining))
             return
         pool = ProcessPoolExecutor(processes, get_context("spawn"), _start, (self,))
         waiting: deque[Future[list[Rendered]]] = deque([pool.submit(_render, first)])
@@ -118,9 +120,9 @@ class DatasetRenderer:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _in_process(self, first: Sequence[Line], remaining: Iterator[Line]) -> Iterator[Rendered]:
+    def _in_process(self, lines: Iterable[Line]) -> Iterator[Rendered]:
         model = self.model()
-        for line in (*first, *remaining):
+        for line in lines:
             yield self.render(model, line)
 
     def model(self) -> Model:
@@ -156,8 +158,7 @@ class DatasetRenderer:
         if self.train != "turns":
             yield given, self.train
             return
-        roles = [one.get("role") for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
-        messages = checked_messages(given, filter(None, roles))
+        messages = checked_with_own_roles(given)
         questions = [number for number, message in enumerate(messages) if message["role"] == "user"]
         for end in (*questions[1:], len(messages)):
             yield messages[:end], "last"
@@ -182,7 +183,15 @@ _here: list[tuple[DatasetRenderer, Model]] = []
 def _start(renderer: DatasetRenderer) -> None:
     """Prepare this process. It ignores interrupts, because the main process ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
     _here.append((renderer, renderer.model()))
+
+
+def _end_with_parent() -> None:
+    """Wait until the main process has ended. If it is killed, it cannot end this process, which would wait forever."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _render(lines: list[Line]) -> list[Rendered]:

@@ -55,6 +55,13 @@ def checked_messages(messages: object, known_roles: Iterable[str] = ()) -> list[
     return read
 
 
+def checked_with_own_roles(messages: object) -> list[Message]:
+    """Return what `checked_messages` returns. All roles are accepted if they are strings. Raises `BadMessages`."""
+    given = messages if isinstance(messages, (list, tuple)) else ()
+    roles = (one.get("role") for one in given if isinstance(one, Mapping))
+    return checked_messages(messages, {role for role in roles if role and isinstance(role, str)})
+
+
 def calls_of(message: Message) -> list[Message]:
     """Return the calls of a turn, empty if there are none."""
     return message.get("tool_calls") or []
