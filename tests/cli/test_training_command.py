@@ -412,3 +412,11 @@ def test_overlapping_spans_are_shown_once() -> None:
     summary = TrainingSummary(False, shown=[(1, Sample(text, None))])
     shown = re.findall(r'<span class="label">(\w+)</span><code>(.*?)</code>', training_page(summary, "data", 0))
     assert shown == [("user", "abcd"), ("tool", "ef"), ("template", "g")]
+
+
+def test_a_key_that_is_ignored_is_named_once(tmp_path: Path) -> None:
+    given = dataset(tmp_path, LINE, {**LINE, "reasoning_effort": "low"}, {**LINE, "reasoning_effort": "low"})
+    result = run("training", str(MODEL), "--trusted", "--dataset", given)
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f'toolfmt: {given}:2: "reasoning_effort" is not passed to the template; ')
+    assert result.exit_code == 0

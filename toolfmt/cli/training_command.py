@@ -65,11 +65,15 @@ class RenderingDataset:
             self.max_length,
         )
         lines, summary = JsonLines(self.dataset, complain), TrainingSummary(tokenizer is not None)
+        ignored: set[str] = set()
         with writing(self.output, tokens=tokenizer is not None) as rows:
             for one in self._rendered(renderer, lines):
                 if one.error:
                     lines.skip(one.line, one.error)
                     continue
+                for line in (line for line in one.not_passed_on if line not in ignored):
+                    complain(f"{lines.name}:{one.line}: {line}")
+                ignored.update(one.not_passed_on)
                 summary.add(one)
                 for sample in one.samples:
                     if sample.is_trained:

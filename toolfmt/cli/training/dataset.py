@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any, Literal, TypeAlias
 
 from toolfmt.cli.input import json_of
-from toolfmt.cli.request import SETTINGS, request_input
+from toolfmt.cli.request import SETTINGS, RequestInput, request_input
 from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.report.template_profile import TemplateProfile
@@ -75,11 +75,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Rendered:
-    """The samples of a line, or the reason why it is skipped."""
+    """The samples of a line, or the reason why it is skipped, and lines about keys that do not affect the prompt."""
 
     line: int
     samples: tuple[Sample, ...] = ()
     error: str = ""
+    not_passed_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,15 +133,15 @@ class DatasetRenderer:
         """Return the samples of a line. Raises `WorkerUnavailable`."""
         number, record = line
         try:
-            return Rendered(number, tuple(self._samples(model, record)))
+            request = _request(record)
+            ignored = (line for variable, line in request.not_passed_on if variable not in request.options)
+            return Rendered(number, tuple(self._samples(model, request)), "", tuple(map(_without_source, ignored)))
         except WorkerUnavailable:
             raise
         except ToolfmtError as error:
-            return Rendered(number, error=str(error).removeprefix(f"{_SOURCE}: "))
+            return Rendered(number, error=_without_source(str(error)))
 
-    def _samples(self, model: Model, record: Mapping[str, Any]) -> Iterator[Sample]:
-        parsed = {key: _parsed(key, record[key]) for key in ("messages", "tools") if key in record}
-        request = request_input({**record, **parsed}, _SOURCE)
+    def _samples(self, model: Model, request: RequestInput) -> Iterator[Sample]:
         options = {name: value for name, value in request.options.items() if name not in SETTINGS}
         tools = self.tools if request.tools is None else request.tools
         for messages, train in self._parts(request.messages):
@@ -162,6 +163,15 @@ class DatasetRenderer:
         questions = [number for number, message in enumerate(messages) if message["role"] == "user"]
         for end in (*questions[1:], len(messages)):
             yield messages[:end], "last"
+
+
+def _request(record: Mapping[str, Any]) -> RequestInput:
+    parsed = {key: _parsed(key, record[key]) for key in ("messages", "tools") if key in record}
+    return request_input({**record, **parsed}, _SOURCE)
+
+
+def _without_source(line: str) -> str:
+    return line.removeprefix(f"{_SOURCE}: ")
 
 
 def _parsed(key: str, value: Any) -> Any:
