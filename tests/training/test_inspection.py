@@ -11,6 +11,9 @@ from model_cases import MODELS
 
 import toolfmt
 from toolfmt.errors import BadModelDirectory, TemplateError
+from toolfmt.model.jobs import new_worker
+from toolfmt.model.sandbox.pool import Limits
+from toolfmt.templates import load_files
 from toolfmt.training import TrainingFinding, TrainingReport
 
 FRAMES = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
@@ -168,8 +171,11 @@ def test_errors_of_the_model_are_raised(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="Never!"):
         report_on("{{ raise_exception('Never!') }}", tmp_path)
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{{ messages }}"
+    (tmp_path / "chat_template.jinja").write_text(loops, "utf-8")
+    worker = new_worker(Limits(processor_seconds=1))
     with pytest.raises(TemplateError, match="Limit hit: CPU time"):
-        model_of(loops, tmp_path, trusted=False).inspect_training()
+        toolfmt.Model(load_files(tmp_path), worker=worker).inspect_training()
+    worker.stop()
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "config.json").write_text(json.dumps({"model_type": "llama"}))
