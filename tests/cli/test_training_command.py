@@ -420,3 +420,11 @@ def test_a_key_that_is_ignored_is_named_once(tmp_path: Path) -> None:
     (line,) = result.stderr.splitlines()
     assert line.startswith(f'toolfmt: {given}:2: "reasoning_effort" is not passed to the template; ')
     assert result.exit_code == 0
+
+
+def test_a_key_that_is_passed_on_as_a_variable_is_not_named(tmp_path: Path) -> None:
+    template = "{% for m in messages %}{{ m.content }}{{ reasoning_effort }}{% endfor %}"
+    effort = {"reasoning_effort": "low"}
+    given = dataset(tmp_path, {"messages": MESSAGES[:1], **effort, "chat_template_kwargs": effort})
+    result = run("training", file(tmp_path, template, "t.jinja"), "--trusted", "--dataset", given)
+    assert (result.exit_code, result.stderr) == (0, "")

@@ -196,6 +196,10 @@ def test_a_text_with_an_unknown_start_or_end_is_not_changed_and_not_marked(conte
             "{% set r = 1 %}{% endif %}<e>{{ r }}{% endif %}",
             [["Hello.<e>", "Well.<e>"], ["Hm?<e>"]],
         ),
+        (  # a variable that is set between the tags
+            LOOP % "{% if m.role == 'user' %}U{% else %}{{ m.content }}{% set q = 1 %}<e>{{ q }}{% endif %}",
+            [["Hello.<e>", "Well.<e>"], ["Hm?<e>"]],
+        ),
         (  # the text of the question is before that of the response
             "{% for u, a in messages | batch(2) %}{{ 'U' ~ u.content ~ (':' ~ a.content) }}<e>{% endfor %}",
             [["Hello.<e>", "Well.<e>"], ["Hm?<e>"]],

@@ -473,6 +473,7 @@ def test_a_message_with_weight_0_is_not_trained() -> None:
     for train in ("all", "last"):
         assert sampled_texts(model.render_training(messages, train=train)) == ["It is foggy.<|im_end|>"]
     assert len(sampled_texts(model.render_training(messages, train=[True] * 4))) == 2
+    assert sampled_texts(model.render_training([*PLAIN[:3], {**PLAIN[3], "weight": 0}], train="last")) == []
     with pytest.raises(BadMessages, match=r"messages\[1\]: weight is 'x'; give 0 or 1"):
         model.render_training([PLAIN[0], {**PLAIN[1], "weight": "x"}])
 
