@@ -409,7 +409,7 @@ def test_a_placeholder_after_the_last_response_hides_no_marker_after_earlier_one
     assert evidence(template, "stop") == "yes: a response without calls is complete at <|end|>; no eos_token is defined"
     assert report(template).profile.stop == ("<|end|>",)
     always = template.replace(end, "{{ eos_token if m.role == 'assistant' }}")
-    assert evidence(always, "stop").endswith("the template writes no end marker of its own after a response")
+    assert evidence(always, "stop").endswith("the template writes no separate end marker after a response")
     # OrionStarAI's Orion 14B: written by the template itself it is not a placeholder
     named = template.replace(end, "{{ '</s>' if m.role == 'assistant' }}")
     assert evidence(named, "stop") == "yes: a response without calls is complete at </s>; no eos_token is defined"
@@ -420,7 +420,7 @@ def test_if_nothing_ends_a_response_what_follows_it_is_reported() -> None:
     # zai-org's GLM-4.5: <|user|> comes after a response in text, and the model's files name it
     end = "{{ '<|observation|>' if m.role == 'tool' else '<|' ~ m.role ~ '|>' }}"
     template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
-    unknown = "no: unknown: no eos_token is defined, and the template writes no end marker of its own after a response"
+    unknown = "no: unknown: no eos_token is defined, and the template writes no separate end marker after a response"
     assert evidence(template, "stop") == f"{unknown}; if the conversation continues, <|user|> follows"
     sentence = "if it does not, add <|user|>, the first token of the next turn"
     assert sentence in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())

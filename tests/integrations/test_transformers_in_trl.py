@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from model_cases import MODELS
 from small_tokenizers import by_bytes
+from tiny_llama import tiny_llama
 
 import toolfmt
 
@@ -119,16 +120,6 @@ def test_trl_parses_a_call(case: Case, tokenizer: Any) -> None:
 
 def trainer(tokenizer: Any, case: Case, tool: RecordingTool, directory: Path) -> Any:
     """Return a GRPO trainer whose model has random weights. The first output of each rollout is a call."""
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-    )
     call = tokenizer.encode(case.call + case.stop, add_special_tokens=False)
 
     def rollout(prompts: list[Any], trainer: Any) -> dict[str, Any]:
@@ -136,7 +127,7 @@ def trainer(tokenizer: Any, case: Case, tool: RecordingTool, directory: Path) ->
         return {"prompt_ids": ids, "completion_ids": [[*call] for _ in ids], "logprobs": None}
 
     return trl.GRPOTrainer(
-        transformers.LlamaForCausalLM(config),
+        tiny_llama(tokenizer),
         lambda completions, **_: [float(len(completion)) for completion in completions],
         args=trl.GRPOConfig(
             output_dir=str(directory),

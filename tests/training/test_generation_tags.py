@@ -68,7 +68,7 @@ def placed(source: str, responses: Sequence[Sequence[str]]) -> str | None:
 
 LOOP = "{%% for m in messages %%}%s{%% endfor %%}"
 TEMPLATES = {
-    "a branch of its own": (
+    "a separate branch": (
         LOOP % "{% if m.role == 'user' %}U:{{ m.content }}|{% else %}A:{{ m.content }}<e>|{% endif %}",
         [["Hello.<e>", "Well.<e>"], ["Hm?<e>"]],
     ),
@@ -142,7 +142,7 @@ def test_tags_are_placed_around_exactly_the_responses(name: str) -> None:
 
 
 def test_the_change_is_small() -> None:
-    source, responses = TEMPLATES["a branch of its own"]
+    source, responses = TEMPLATES["a separate branch"]
     changed = "A:{% generation %}{{ m.content }}<e>{% endgeneration %}|"
     assert placed(source, responses) == source.replace("A:{{ m.content }}<e>|", changed)
     source, responses = TEMPLATES["one expression for all roles"]

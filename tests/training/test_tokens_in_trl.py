@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from model_cases import MODELS
 from small_tokenizers import by_bytes
+from tiny_llama import tiny_llama
 
 import toolfmt
 from toolfmt.training import TrainingTokens
@@ -85,17 +86,7 @@ class Step:
 
     def __init__(self, rows: list[dict[str, list[int]]], tokenizer: Any, directory: Path, **options: Any) -> None:
         torch.manual_seed(0)
-        config = transformers.LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            pad_token_id=tokenizer.pad_token_id,
-            bos_token_id=None,
-            eos_token_id=tokenizer.eos_token_id,
-        )
-        model = transformers.LlamaForCausalLM(config)
+        model = tiny_llama(tokenizer)
         model.register_forward_pre_hook(self._called, with_kwargs=True)
         model.model.norm.register_forward_hook(self._normalized)
         arguments = trl.SFTConfig(

@@ -201,8 +201,8 @@ class Model:
         Args:
             messages: The conversation, as for `render`.
             tools: Tool definitions, as for `render`.
-            train: Which messages of the model to train: `all`, the `last` ones (those after the last user message), or
-                one flag for each message.
+            train: Which messages of the model to train: `all`, the `last` ones (after the last user message), both
+                without messages of `weight` 0, or one flag for each message.
             train_reasoning: Whether the reasoning in them is trained, too.
             strict: Raise if one of them cannot be verified.
             now: As for `render`.

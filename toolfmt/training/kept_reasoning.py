@@ -48,25 +48,22 @@ def _operands(listed: Sequence[Word]) -> Iterator[Sequence[Word]]:
     for at, word in enumerate(listed):
         if word.kind != "block_begin" or not listed[at + 1].is_one("if", "elif"):
             continue
-        operand: list[Word] = []
-        depth = 0
-        for inside in listed[at + 2 :]:
-            ended = inside.kind == "block_end"
-            depth += inside.is_one("(", "[", "{") - inside.is_one(")", "]", "}")
-            if (
-                not ended
-                and not inside.is_one(*_SEPARATING)
-                and depth >= 0
-                and not (inside.is_one("(") and not operand)
-            ):
-                operand.append(inside)
-                continue
-            yield from _about_positions(operand)
+        end = next(end for end in range(at, len(listed)) if listed[end].kind == "block_end")
+        for operand in _split(listed[at + 2 : end]):
+            if any(one.is_one(*_POSITIONS) for one in operand):
+                yield operand
+
+
+def _split(condition: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """Yield the operands of a condition, also those in parentheses around several."""
+    operand: list[Word] = []
+    depth = 0
+    for word in condition:
+        opens, closes = word.is_one("(", "[", "{"), word.is_one(")", "]", "}")
+        if word.is_one(*_SEPARATING) or (opens and not operand) or (closes and not depth):
+            yield operand
             operand, depth = [], 0
-            if ended:
-                break
-
-
-def _about_positions(operand: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    if any(word.is_one(*_POSITIONS) for word in operand):
-        yield operand
+            continue
+        depth += opens - closes
+        operand.append(word)
+    yield operand

@@ -141,7 +141,7 @@ def stop(
             return no(f"{what}; only the eos_token, {{}}, ends a response", "inside", None, inside, eos_token)
         return no(f"unknown: no eos_token is defined; {what}", "inside", None, inside)
     if not ending:
-        what = "unknown: no eos_token is defined, and the template writes no end marker of its own after a response"
+        what = "unknown: no eos_token is defined, and the template writes no separate end marker after a response"
         return no(f"{what}; if the conversation continues, {{}} follows", "", None, follows) if follows else no(what)
     if eos_token and ending == (eos_token,) and after is None:
         return no(
