@@ -20,6 +20,7 @@ REASONING = "{%- if message.reasoning_content %}"
     [
         ("{% if loop.last %}x{% endif %}", "{% if true %}x{% endif %}"),
         ("{% if a and not (b or loop.index0 < n) %}{% endif %}", "{% if a and not (b or false) %}{% endif %}"),
+        ("{% if a and (loop.last or b) %}{% endif %}", "{% if a and (true or b) %}{% endif %}"),
         ("{% if f(loop.last and 1) and c %}{% endif %}", "{% if f(true and 1) and c %}{% endif %}"),
         ("{% if a %}{% elif x[0] >= y %}{% endif %}", "{% if a %}{% elif true %}{% endif %}"),
         ("{% if loop.last %}x{% endif %}\r\n", "{% if true %}x{% endif %}\r\n"),
