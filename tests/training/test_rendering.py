@@ -505,3 +505,11 @@ def test_without_reasoning_a_response_begins_where_it_does(tmp_path: Path) -> No
     expected = ["\nYes, it rains there.<e>", "\nIt is foggy.<e>"]
     for train_reasoning in (True, False):
         assert sampled_texts(model.render_training(PLAIN, train_reasoning=train_reasoning)) == expected
+
+
+@pytest.mark.parametrize("content", ["", None])
+def test_an_empty_response_is_reported(content: str | None) -> None:
+    model = toolfmt.load(MODELS / "json-frames", trusted=True)
+    found = model.render_training([PLAIN[0], {"role": "assistant", "content": content}, *PLAIN[2:]])
+    assert [str(problem) for problem in found.problems] == ["messages[1]: it is empty; it is not trained"]
+    assert sampled_texts(found) == ["It is foggy.<|im_end|>"]

@@ -155,8 +155,9 @@ class _Conversation:
     def _spans_of(self, number: int) -> Iterator[TrainingSpan]:
         """Yield the spans of an assistant message, and add its problems."""
         own = [span for span in self._spans if span.message == number]
-        if not own and _has_text(self._messages[number]):
-            self._add(number, "not-rendered", "its text is not in the rendered conversation", trained=False)
+        if not own:
+            why = "its text is not in the rendered conversation" if _has_text(self._messages[number]) else "it is empty"
+            self._add(number, "not-rendered", why, trained=False)
         runs = list(self._runs(own))
         parts = list(self._parts(number, len(runs)))
         for (first, last), part in zip(runs, parts, strict=False):
