@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         ToolfmtError,
         UnknownFormat,
     )
-    from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, register, write
+    from toolfmt.formats import Parser, TokenParser, ToolCallFormat, WholeCalls, get, register, write
     from toolfmt.formats.parse import parse, parse_many
     from toolfmt.formats.serialization.files import format_from_file
     from toolfmt.formats.serialization.format_data import format_to_dict
@@ -84,6 +84,7 @@ _HOMES = {
     "Parser": "toolfmt.formats",
     "Prompt": "toolfmt.render.prompt",
     "RepeatedTool": "toolfmt.errors",
+    "TokenParser": "toolfmt.formats",
     "ToolCall": "toolfmt.messages.message",
     "ToolRegistry": "toolfmt.agent",
     "ToolCallFormat": "toolfmt.formats",

@@ -49,6 +49,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"known", "plugins"},
         {"registry"},
         {"parser"},
+        {"tokens"},
         {"parse", "writing"},
         {"grammar", "prompting", "response_template", "serialization"},
     ],

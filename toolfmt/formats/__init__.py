@@ -1,6 +1,6 @@
 """Parse and write tool calls in any known format. Needs the standard library only, and can be imported alone.
 
-`Parser` streams a model's output into events, and `WholeCalls` holds a call back until it has ended. `write` is the
+`Parser` streams a model's output into events, `TokenParser` its token ids, and `WholeCalls` holds a call back until it has ended. `write` is the
 inverse of the parser, and `prose` describes tools in a system prompt. `get` and `formats` are the registry, and
 `TOLERANCES` lists what is parsed leniently. A format is one `ToolCallFormat`; see the modules of
 `toolfmt.formats.known`.
@@ -16,6 +16,7 @@ from toolfmt.formats.prompting.tool_descriptions import prose
 from toolfmt.formats.registry import default_format, for_model_type, formats, get, names
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.serialization.registration import register
+from toolfmt.formats.tokens.token_parser import TokenParser
 from toolfmt.formats.tolerances import TOLERANCES
 from toolfmt.formats.writing import read_back, write
 
@@ -39,6 +40,7 @@ __all__ = [
     "Call",
     "Parser",
     "RuntimeParser",
+    "TokenParser",
     "ToolCallFormat",
     "WholeCalls",
     "default_format",

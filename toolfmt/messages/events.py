@@ -109,11 +109,13 @@ class ToolCallEnd:
         index: The number of the call.
         span: The range of the call in the input, markers included: two offsets in characters.
         tolerated: The leniencies that were applied (`toolfmt.formats.TOLERANCES`).
+        tokens: The range of the call's tokens in the output, markers included, if a `TokenParser` got their ids.
     """
 
     index: int
     span: tuple[int, int]
     tolerated: tuple[str, ...] = ()
+    tokens: tuple[int, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -121,6 +123,7 @@ class ToolCallEnd:
             "index": self.index,
             "span": list(self.span),
             "tolerated": list(self.tolerated),
+            **_tokens(self.tokens),
         }
 
 
@@ -142,6 +145,7 @@ class ToolCallRejected:
         expected: A phrase for what would have been valid there. Empty if nothing specific can be said.
         message: One sentence for the model that wrote the call. Character numbers in it are offsets in `raw`, from 0,
             because the model sees only `raw`.
+        tokens: The range of the call's tokens in the output, if a `TokenParser` got their ids.
     """
 
     index: int
@@ -151,6 +155,7 @@ class ToolCallRejected:
     at: int = 0
     expected: str = ""
     message: str = ""
+    tokens: tuple[int, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -162,7 +167,12 @@ class ToolCallRejected:
             "at": self.at,
             "expected": self.expected,
             "message": self.message,
+            **_tokens(self.tokens),
         }
+
+
+def _tokens(tokens: tuple[int, int] | None) -> dict[str, Any]:
+    return {} if tokens is None else {"tokens": list(tokens)}
 
 
 Event: TypeAlias = Content | Reasoning | ToolCallStart | ToolCallArguments | ToolCallEnd | ToolCallRejected

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.probe.added_tokens import is_marker
+from toolfmt.formats.tokens.marker_tokens import added_tokens
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.messages.tools import kind_of
 from toolfmt.render.adapt.control_tokens import beginnings, dot_for
@@ -77,7 +77,7 @@ def markers_in(tokenizer: Any) -> tuple[str, ...]:
     Raises `ToolfmtError` if it is not a tokenizer.
     """
     check_tokenizer(tokenizer)
-    return tuple(dict.fromkeys(_added(tokenizer).values()))
+    return tuple(dict.fromkeys(text.strip() for text in added_tokens(tokenizer).values()))
 
 
 def spans_between(plain: str, changed: str, markers: Sequence[str]) -> list[tuple[int, int]] | None:
@@ -142,7 +142,7 @@ class _Reader:
     def __init__(self, tokenizer: Any, markers: Sequence[str], *, continued: bool = False) -> None:
         self._tokenizer = tokenizer
         self._continued = continued
-        added = _added(tokenizer)
+        added = {id: text.strip() for id, text in added_tokens(tokenizer).items()}
         # The unknown token may be a special token, but it does not belong to one marker.
         self._controls = frozenset(added).difference(encoded(tokenizer, _UNKNOWN)[0])
         self.texts = tuple(dict.fromkeys([*added.values(), *(text.strip() for text in markers)]))
@@ -210,19 +210,6 @@ class _Stretches:
     def replaced(self, text: str, by: str) -> str:
         ends = [0, *(end for _, end in self._merged)]
         return by.join(text[begin:end] for begin, end in zip(ends, [*self._begins, len(text)], strict=True))
-
-
-def _added(tokenizer: Any) -> dict[int, str]:
-    """Return the texts of added tokens by id, if the tokenizer lists them."""
-    get_added = getattr(tokenizer, "get_added_tokens_decoder", None)
-    added = get_added() if callable(get_added) else getattr(tokenizer, "added_tokens_decoder", None)
-    found = {}
-    for number, token in added.items() if isinstance(added, Mapping) else ():
-        text, special = str(getattr(token, "content", token)).strip(), bool(getattr(token, "special", True))
-        # A special token that is a plain word is not visible as a marker, but is prevented as well.
-        if len(text) > 1 and (special or is_marker(text, special=False)):
-            found[int(number)] = text
-    return found
 
 
 def _cut(text: str, begin: int, end: int) -> int | None:

@@ -448,7 +448,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
             self.events.append(self._refusal.event(self.index, span, raw, name=name, declared=self._schemas or ()))
         elif self.checked:
             raw = self._scan.kept_between(*span)
-            self.events.append(UncheckedEnd(self.index, span, self.tolerances, raw))
+            self.events.append(UncheckedEnd(self.index, span, self.tolerances, raw=raw))
         else:
             self.events.append(ToolCallEnd(self.index, span, tuple(self._tolerated)))
 

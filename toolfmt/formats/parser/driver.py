@@ -77,21 +77,23 @@ class Driver:
         allowed: frozenset[str] | None,
         verbatim: bool,
         validate: Validate | None,
+        tokens: frozenset[str] = frozenset(),
     ) -> None:
         """`prefix` is the beginning of the output in the prompt; `allowed` has the tolerances that may be applied (None
-        for all); `verbatim` leaves reasoning in the content; `validate` checks arguments."""
+        for all); `verbatim` leaves reasoning in the content; `validate` checks arguments; `tokens` are the texts of
+        tokens with which calls start, if only such calls count."""
         self.format, self.markers, self.verbatim = format, format.markers, verbatim
         self.continued: list[Event] = []
         """Content and reasoning of the output that the prefix contains."""
         self.scan = Scan(offset=-len(prefix))
-        self.engine, self.sought = reading_of(format, schemas)
+        self.engine, self.sought = reading_of(format, schemas, tokens)
         self.calls = CallBuilder(self.scan, schemas, allowed, self.markers.ends)
         self.events = self.calls.events
         self.parts: list[str] = []
         self.waiting = self.text = self.check = None
         if validate is not None:
             self.calls.checked = True
-        if self.markers.name_at_start:
+        if self.markers.name_at_start and not (tokens and format.name_at_start == "tolerated"):
             self.calls.name_at_start = True
         self.reading: Iterator[PendingSpan | None] = self.read()
         if prefix:

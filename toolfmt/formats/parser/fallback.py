@@ -44,15 +44,21 @@ class Fallback:
     Args:
         own: The engine of the format; None for `auto`.
         names: The names of the declared tools; None if no tools were given.
+        tokens: If there are any, only what starts with a marker that has one of these texts is a call.
     """
 
     own: Engine | None
     names: tuple[str, ...] | None
+    tokens: frozenset[str] = frozenset()
 
     @cached_property
     def _frames(self) -> Literals:
         """The start markers of the frames of the format; for `auto`, of all formats."""
         return literals(*(opener for opener in self.openers if len(opener) >= MIN_CONTROL_TOKEN))
+
+    def may_start(self, start: str) -> bool:
+        """Whether a call may start with this text. The header of a message may be in the prompt, so it has no token."""
+        return not self.tokens or start in self.start_only_openers or any(token in start for token in self.tokens)
 
     @cached_property
     def starts(self) -> Literals:
@@ -115,6 +121,8 @@ class Fallback:
         if not known:
             start = yield from scan.literal(self.starts)
             scan.rewind(begin)
+        if not (self.may_start(start) or calls.committed or (calls.name_at_start and start != CODE)):
+            raise Malformed(expected=A_CALL)
         wrong = None
         own = None if calls.foreign else self.own
         if own is not None and (known or (yield from self._own_starts(scan, calls, own, start))):
@@ -308,15 +316,19 @@ class _Readings:
     """Engines and literals of one format for the last sets of tools."""
 
     def __init__(self, format: ToolCallFormat) -> None:
-        self.of_names = lru_cache(maxsize=16)(self._of_names)
+        self.of_names = lru_cache(maxsize=32)(self._of_names)
         self._format = format
 
-    def _of_names(self, names: tuple[str, ...] | None) -> tuple[Engine, ScanTargets]:
+    def _of_names(self, names: tuple[str, ...] | None, tokens: frozenset[str]) -> tuple[Fallback, ScanTargets]:
         format = self._format
-        engine = Fallback(None if _is_auto(format) else format.engine, names)
+        engine = Fallback(None if _is_auto(format) else format.engine, names, tokens)
         if names or _is_auto(format):
-            return engine, ForeignTargets(format.markers, names or ())
-        return engine, scan_targets(format.markers)
+            targets: ScanTargets = ForeignTargets(format.markers, names or ())
+        else:
+            targets = ScanTargets(format.markers) if tokens else scan_targets(format.markers)
+        if tokens:
+            targets.calls = frozenset(start for start in targets.calls if start == CODE or engine.may_start(start))
+        return engine, targets
 
 
 @lru_cache(maxsize=256)
@@ -325,14 +337,17 @@ def _readings(markers: Markers) -> list[_Readings]:
     return []
 
 
-def reading_of(format: ToolCallFormat, schemas: Mapping[str, object] | None) -> tuple[Engine, ScanTargets]:
+def reading_of(
+    format: ToolCallFormat, schemas: Mapping[str, object] | None, tokens: frozenset[str] = frozenset()
+) -> tuple[Engine, ScanTargets]:
     """Return the engine that reads an output of a format, and the literals to search for in it.
 
     Args:
         format: The format.
         schemas: The schemas of the declared tools by name; None if no tools were given.
+        tokens: If there are any, only what starts with a marker that has one of these texts is a call.
     """
     readings = _readings(format.markers)
     if not readings:
         readings.append(_Readings(format))
-    return readings[0].of_names(None if schemas is None else tuple(schemas))
+    return readings[0].of_names(None if schemas is None else tuple(schemas), tokens)

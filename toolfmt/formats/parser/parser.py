@@ -8,10 +8,10 @@ programming error.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.parser.argument_check import Validate
+from toolfmt.formats.parser.argument_check import ArgumentCheck, Validate
 from toolfmt.formats.parser.copying import copy_of
 from toolfmt.formats.parser.driver import Driver
 from toolfmt.formats.parser.fallback import AUTO
@@ -89,7 +89,9 @@ class Parser:
         begun = self._output_prefix(prefix) if prefix else ""
         allowed = None if tolerate == "all" and not strict else allowed_tolerances(tolerate, strict)
         verbatim = reasoning == "text"
-        self._driver = Driver(self.format, schemas, prefix=begun, allowed=allowed, verbatim=verbatim, validate=validate)
+        self._options: dict[str, Any] = {"prefix": begun, "allowed": allowed, "verbatim": verbatim}
+        self._schemas, self._validate = schemas, validate
+        self._driver = Driver(self.format, schemas, **self._options, validate=validate)
 
     def _output_prefix(self, prefix: str) -> str:
         """Return the beginning of the output that is in the prompt."""
@@ -236,3 +238,31 @@ class Parser:
     def scanned_characters(self) -> int:
         """The number of characters examined so far, repetitions included: a small multiple of the input."""
         return self._driver.scan.scanned + self._driver.scan.position
+
+
+def stop_strings(parser: Parser) -> frozenset[str]:
+    """Return the strings at which the output of a new parser ends."""
+    return parser._stop.literals if parser._stop else frozenset()
+
+
+def for_tokens(parser: Parser, tokens: frozenset[str]) -> tuple[Parser, ArgumentCheck | None]:
+    """Return a new parser with the options of another one, and its check of the arguments, which the caller applies.
+
+    The new parser ends each call to check with an `UncheckedEnd`.
+
+    Args:
+        parser: A parser that was not fed.
+        tokens: If there are any, only what starts with a marker that has one of these texts is a call.
+
+    Raises:
+        ValueError: The parser was already fed.
+    """
+    scan = parser._driver.scan
+    if parser._finished or parser._unstopped or scan.closed or scan.offset + len(scan.text):
+        raise ValueError("the parser was already fed; pass a new one")
+    twin = object.__new__(Parser)
+    twin.__dict__.update(parser.__dict__)
+    driver = Driver(parser.format, parser._schemas, **parser._options, validate=parser._validate, tokens=tokens)
+    check, driver.check = driver.check, None
+    twin._driver = driver
+    return twin, check

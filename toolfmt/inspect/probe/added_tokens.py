@@ -1,77 +1,14 @@
-"""Find the markers among a tokenizer's added tokens: strings that always become a single token.
-
-Tokenizer readers call `is_marker`; `markers_in_config` and `ids_in_config` read a tokenizer_config.json.
-"""
+"""Find the markers in a tokenizer_config.json: added tokens that always become a single token."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from toolfmt.formats.tokens.marker_tokens import is_marker
+
 SPACE_MARK = "▁"
 """SentencePiece's replacement for a space."""
-
-_PUNCTUATION = re.compile(r"[^\w\s▁]")
-_LETTER = re.compile(r"\w")
-# Gemma's vocabularies contain these as whole tokens; they are plain HTML, not markers.
-_HTML = frozenset(
-    [
-        "a",
-        "b",
-        "blockquote",
-        "body",
-        "br",
-        "caption",
-        "code",
-        "div",
-        "em",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "head",
-        "hr",
-        "html",
-        "i",
-        "img",
-        "li",
-        "ol",
-        "p",
-        "pre",
-        "s",
-        "span",
-        "strong",
-        "sub",
-        "sup",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "u",
-        "ul",
-    ]
-)
-_TAG = re.compile(r"</?(\w+)/?>")
-
-
-def is_marker(text: str, *, special: bool) -> bool:
-    """Return whether an added token is a marker: two or more characters, at least one of them punctuation.
-
-    Words, runs of whitespace, single characters and HTML tags (whole tokens in some vocabularies) are not markers. A
-    special token may consist of punctuation alone.
-    """
-    text = text.strip()
-    if len(text) < 2 or not _PUNCTUATION.search(text):
-        return False
-    tag = _TAG.fullmatch(text)
-    return special or (bool(_LETTER.search(text)) and not (tag and tag[1].lower() in _HTML))
-
 
 def markers_in_config(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield the markers listed in a tokenizer_config.json. Entries of an unexpected type are skipped."""

@@ -14,7 +14,8 @@ from itertools import accumulate
 from typing import Any
 
 from toolfmt.errors import BadMessages, BadTools
-from toolfmt.inspect.probe.added_tokens import is_marker, markers_in_config
+from toolfmt.formats.tokens.marker_tokens import is_marker
+from toolfmt.inspect.probe.added_tokens import markers_in_config
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.report.template_profile import TemplateProfile

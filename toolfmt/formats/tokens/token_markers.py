@@ -1,0 +1,110 @@
+"""Which markers of a format are tokens of a tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from toolfmt.formats.engines.engine import Call
+from toolfmt.formats.format import COMMON_REASONING, ToolCallFormat
+from toolfmt.formats.known import KNOWN
+from toolfmt.formats.markers import TURN_ENDS
+from toolfmt.formats.scanner.literals import Literals, literals
+from toolfmt.formats.tokens.marker_tokens import is_marker
+from toolfmt.formats.tokens.vocabulary import NONCHARACTERS, Vocabulary
+
+_CALLS: list[Call] = [("f", {"a": "b"}), ("f", {})]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMarkers:
+    """The markers of a format that are tokens.
+
+    Attributes:
+        ids: Their texts by id.
+        texts: Their texts, without surrounding whitespace.
+        start_calls: Whether the format's calls start with one of them.
+    """
+
+    ids: Mapping[int, str] = field(default_factory=dict)
+    texts: frozenset[str] = frozenset()
+    start_calls: bool = False
+
+    @cached_property
+    def literals(self) -> Literals:
+        """Finds them in a text."""
+        return literals(*self.texts)
+
+    @cached_property
+    def hidden(self) -> dict[str, str]:
+        """The noncharacter that replaces the first character of a marker in other tokens."""
+        return dict(zip(sorted({text[0] for text in self.texts}), NONCHARACTERS, strict=False))
+
+    @cached_property
+    def restored(self) -> dict[int, str]:
+        """The table for `str.translate` that undoes this."""
+        return {ord(hidden): character for character, hidden in self.hidden.items()}
+
+
+def token_markers(format: ToolCallFormat, stop: frozenset[str], vocabulary: Vocabulary) -> TokenMarkers:
+    """Return the markers that are tokens: all that calls in any known format, reasoning blocks, and the ends of a
+    response have. `stop` are more strings that end a response."""
+    known = vocabulary.of_formats
+    key = (format.markers, stop)
+    if key not in known:
+        text = "\0".join((*_strings_of(format), *stop, _known_text()))
+        added = vocabulary.markers.items()
+        ids = {id: one for id, one in added if is_marker(one, special=True) and one.strip() in text}
+        texts = frozenset(one.strip() for one in ids.values())
+        known[key] = TokenMarkers(ids, texts, _starts_with(format, texts))
+    found: TokenMarkers = known[key]
+    return found
+
+
+def _starts_with(format: ToolCallFormat, tokens: frozenset[str]) -> bool:
+    """Return whether the format's calls start with a marker that contains one of these tokens. A call whose header may
+    be in the prompt can have it later."""
+    written = _written(format).lstrip()
+    starts = [start for start in format.markers.calls if written.startswith(start.lstrip())]
+    start = max(starts, key=len, default="")
+    headless = start in format.engine.start_only_openers or format.name_at_start == "usual"
+    return any(token in (written if headless else start) for token in tokens)
+
+
+@cache
+def _known_text() -> str:
+    strings = [*TURN_ENDS, *(marker for pair in COMMON_REASONING for marker in pair)]
+    for format in KNOWN:
+        strings += _strings_of(format)
+    return "\0".join(dict.fromkeys(strings))
+
+
+def _strings_of(format: ToolCallFormat) -> Iterator[str]:
+    """Yield the literals of a format, and calls in it."""
+    yield from format.markers.output_literals
+    yield from (*format.ignored_markers, *format.ignored_at_start, *format.between)
+    yield from (marker for pair in (*format.reasoning_read, *format.content_markers) for marker in pair)
+    yield from _literals_of(format.engine)
+    for engine in (format.engine, *format.variants.values()):
+        yield from _literals_of(engine)
+    yield _written(format)
+
+
+def _written(format: ToolCallFormat) -> str:
+    try:
+        return format.writer.write(_CALLS, lambda name, *path: None)
+    except (ValueError, NotImplementedError):  # `auto` only parses
+        return ""
+
+
+def _literals_of(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (tuple, list, frozenset)):
+        for one in value:
+            yield from _literals_of(one)
+    elif is_dataclass(value):
+        for one in fields(value):
+            yield from _literals_of(getattr(value, one.name))

@@ -1,0 +1,215 @@
+"""Parse token ids: a marker that is one token of the tokenizer counts only where the model wrote that token.
+
+In the text that the parser gets, the first character of a marker in other tokens is replaced by a noncharacter, so that
+no engine takes it for the marker. The events get the character back. Lengths do not change, so offsets are those of the
+text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Literal
+
+from toolfmt.errors import ToolfmtError
+from toolfmt.formats.engines.call_builder import UncheckedEnd
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parser.parser import Parser, for_tokens, stop_strings
+from toolfmt.formats.tokens.detokenizer import Detokenizer
+from toolfmt.formats.tokens.token_markers import TokenMarkers, token_markers
+from toolfmt.formats.tokens.vocabulary import Tokens, without_noncharacters
+from toolfmt.messages.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+)
+
+_ESCAPED = re.compile(r"\\u(fd[de][0-9a-f])")
+
+
+class TokenParser:
+    """Parses one output of a model from its token ids.
+
+    A marker that is one token of the tokenizer counts only where the model wrote that token. In other tokens, it is
+    text: in content, in reasoning and in the arguments of a call. If the calls of the format start with such a marker,
+    nothing else starts a call: no bare JSON, and no marker of another format that is no token.
+
+    Markers that are no tokens count as text. Events have the offsets of the text, and the ends of calls also the range
+    of their tokens (`ToolCallEnd.tokens`). A SentencePiece token at the start of an output keeps its space.
+
+    Args:
+        parser: A new parser of the format. Its options apply; it is not changed.
+        tokenizer: A tokenizer of transformers, tokenizers, mlx-lm, mistral-common or llama-cpp-python (`Llama`). If the
+            runtime gives texts instead of ids, a list of the texts of its special tokens.
+        markers: `auto` decides for each marker, by the tokenizer. `tokens` requires that calls start with a token.
+            `text` accepts markers in any tokens, as `Parser` does.
+
+    Raises:
+        TypeError: `parser` is not a `Parser`, or `tokenizer` is not a tokenizer.
+        ValueError: The parser was already fed, or `markers` has an unknown value.
+        ToolfmtError: `markers` is `tokens`, but the format's calls do not start with a token.
+    """
+
+    def __init__(self, parser: Parser, tokenizer: Any, markers: Literal["auto", "tokens", "text"] = "auto") -> None:
+        if not isinstance(parser, Parser):
+            raise TypeError(f"parser must be a Parser, not {type(parser).__name__}")
+        if markers not in ("auto", "tokens", "text"):
+            raise ValueError(f'markers must be "auto", "tokens" or "text", not {markers!r}')
+        tokens = Tokens(tokenizer)
+        found = token_markers(parser.format, stop_strings(parser), tokens.vocabulary)
+        if markers == "tokens" and not found.start_calls:
+            raise ToolfmtError(
+                f"calls of the format {parser.format.name} do not start with a token of this tokenizer; "
+                'pass markers="auto"'
+            )
+        self._markers = TokenMarkers() if markers == "text" else found
+        starts = self._markers.texts if self._markers.start_calls else frozenset[str]()
+        self._parser, self._check = for_tokens(parser, starts)
+        self._detokenizer = Detokenizer(tokens, self._markers.ids)
+        self._has_ids = tokens.has_ids
+        self._held = ""
+        """Text at the end that may become a marker in other tokens."""
+        self._has_hidden = False
+        self._unchecked: list[Event] = []
+
+    def feed(self, ids: Iterable[int] | str, *, special: bool = False) -> list[Event]:
+        """Return the events that are certain after these tokens.
+
+        Args:
+            ids: The next token ids. Or a text, from a runtime without ids: one special token, or other tokens.
+            special: Whether the text is a special token.
+
+        Raises:
+            RuntimeError: The parser is finished.
+            TypeError: An id is not an integer, or ids are given without a tokenizer.
+        """
+        if isinstance(ids, str):
+            self._has_ids = False
+            pieces = [(without_noncharacters(ids), special)]
+        elif self._has_ids:
+            pieces = self._detokenizer.feed(ids.tolist() if hasattr(ids, "tolist") else ids)
+        else:
+            raise TypeError("the tokens of this output are texts; pass a tokenizer to feed ids")
+        if len(pieces) == 1 and not pieces[0][1]:
+            return self._finished(self._ordinary(pieces[0][0]))
+        events = [] if pieces else self._parser.feed("")
+        for text, is_marker in pieces:
+            if is_marker:
+                events += self._ordinary("", closed=True)
+                events += self._parser.feed(text)
+            else:
+                events += self._ordinary(text)
+        return self._finished(events)
+
+    def finish(self, *, cut: bool = False) -> list[Event]:
+        """Return the events that were held back, at the end of the output. A second call returns nothing.
+
+        Args:
+            cut: The runtime stopped the model, for example at its token limit, as in `Parser.finish`.
+        """
+        events = self._ordinary(self._detokenizer.finish(), closed=True)
+        return self._finished([*events, *self._parser.finish(cut=cut)])
+
+    def copy(self) -> TokenParser:
+        """Return an independent parser in the same state."""
+        twin = object.__new__(TokenParser)
+        twin.__dict__.update(self.__dict__)
+        twin._parser, twin._detokenizer = self._parser.copy(), self._detokenizer.copy()
+        twin._check, twin._unchecked = self._check and self._check.copy(), self._unchecked[:]
+        return twin
+
+    @property
+    def format(self) -> ToolCallFormat:
+        """The format."""
+        return self._parser.format
+
+    @property
+    def continued(self) -> list[Event]:
+        """The content and reasoning of this output that the prefix already contains, as in `Parser`."""
+        return self._parser.continued
+
+    @property
+    def ended(self) -> bool:
+        """Whether the output has ended, by a stop string or by `finish`."""
+        return self._parser.ended
+
+    @property
+    def waiting_for(self) -> str:
+        """A sentence that describes what the parser is currently inside of."""
+        return self._restored(self._parser.waiting_for)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> TokenParser:
+        return self.copy()
+
+    def _ordinary(self, text: str, *, closed: bool = False) -> list[Event]:
+        """Parse text of tokens that are not markers. Hold back what may become a marker, unless `closed`."""
+        text, self._held = self._held + text, ""
+        markers = self._markers
+        if not markers.texts or not text:
+            return self._parser.feed(text) if text else []
+        literals = markers.literals
+        trigger = literals.trigger
+        if trigger and trigger not in text and text[-1] not in literals.before:
+            return self._parser.feed(text)
+        parts: list[str] = []
+        at = begin = 0
+        while (found := literals.search(text, begin, closed)) is not None:
+            begin, marker = found
+            if not marker:
+                text, self._held = text[:begin], text[begin:]
+                break
+            parts += (text[at:begin], markers.hidden[text[begin]])
+            at = begin = begin + 1
+            self._has_hidden = True
+        text = "".join((*parts, text[at:])) if parts else text
+        return self._parser.feed(text) if text else []
+
+    def _finished(self, events: list[Event]) -> list[Event]:
+        """Return the events with the text of the model, checked, and with ranges of tokens."""
+        if self._has_hidden:
+            events = list(map(self._with_text, events))
+        if self._check is not None:
+            self._unchecked += events
+            events = self._check.take(self._unchecked)
+        if self._has_ids:
+            for event in events:
+                if isinstance(event, (ToolCallEnd, ToolCallRejected)):
+                    event.tokens = self._token_range(*event.span)
+        return events
+
+    def _token_range(self, begin: int, end: int) -> tuple[int, int]:
+        """Return the range of the tokens that have characters between two offsets."""
+        starts = self._detokenizer.starts
+        first = bisect_right(starts, begin) - 1
+        return bisect_left(starts, starts[first]), bisect_left(starts, end)
+
+    def _with_text(self, event: Event) -> Event:
+        """Return an event with the characters that were replaced."""
+        if isinstance(event, (Content, Reasoning)):
+            return replace(event, text=self._restored(event.text))
+        if isinstance(event, ToolCallStart):
+            return replace(event, name=self._restored(event.name), id=event.id and self._restored(event.id))
+        if isinstance(event, ToolCallArguments):
+            return replace(event, delta=self._restored(event.delta))
+        if isinstance(event, UncheckedEnd):
+            return replace(event, raw=self._restored(event.raw))
+        if isinstance(event, ToolCallRejected):
+            message, expected = (self._restored(self._unescaped(text)) for text in (event.message, event.expected))
+            return replace(event, raw=self._restored(event.raw), message=message, expected=expected)
+        return event
+
+    def _restored(self, text: str) -> str:
+        return text.translate(self._markers.restored)
+
+    @staticmethod
+    def _unescaped(text: str) -> str:
+        """Return a sentence in which noncharacters are not escaped."""
+        return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
