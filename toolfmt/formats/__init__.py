@@ -1,9 +1,9 @@
 """Parse and write tool calls in any known format. Needs the standard library only, and can be imported alone.
 
-`Parser` streams a model's output into events, `TokenParser` its token ids, and `WholeCalls` holds a call back until it has ended. `write` is the
-inverse of the parser, and `prose` describes tools in a system prompt. `get` and `formats` are the registry, and
-`TOLERANCES` lists what is parsed leniently. A format is one `ToolCallFormat`; see the modules of
-`toolfmt.formats.known`.
+`Parser` streams a model's output into events, `TokenParser` does so from token ids, and `WholeCalls` holds a call back
+until it has ended. `write` is the inverse of the parser, and `prose` describes tools in a system prompt. `get` and
+`formats` are the registry, and `TOLERANCES` lists what is parsed leniently. A format is one `ToolCallFormat`; see the
+modules of `toolfmt.formats.known`.
 """
 
 from typing import TYPE_CHECKING

@@ -149,8 +149,8 @@ class ScanTargets:
 
     def __init__(self, marks: Markers) -> None:
         self._marks = marks
-        self.calls = marks.calls
-        """Everything that a call starts with."""
+        self.calls = self.starts = marks.calls
+        """Everything that a call starts with. `starts` also has those that need a token and have none."""
 
     @cached_property
     def at_start(self) -> Literals:

@@ -155,7 +155,7 @@ class Driver:
         else:
             self._emit(Content, spaces, begin)
             self._emit(Content, opener + (example or ""), here)
-            self.shows_start = self.shows_start or opener in self.sought.calls
+            self.shows_start = self.shows_start or opener in self.sought.starts
             if opener in FENCES and not example:
                 self.blocks.fence, self.blocks.fence_line = opener, True
             self.blocks.of_marker = ""
@@ -234,7 +234,7 @@ class Driver:
                     return True
             if example is None:
                 return True
-            if opener in look.calls:
+            if opener in look.starts:
                 self.shows_start = True
             elif not example and opener in marks.repeated_ends and not (self.shows_start or blocks.fence):
                 mentioned = blocks.recent.rstrip().endswith(tuple(marks.repeated_ends))

@@ -58,7 +58,8 @@ class Fallback:
 
     def may_start(self, start: str) -> bool:
         """Whether a call may start with this text. The header of a message may be in the prompt, so it has no token."""
-        return not self.tokens or start in self.start_only_openers or any(token in start for token in self.tokens)
+        headless = start.lstrip() in self.start_only_openers
+        return headless or not self.tokens or any(token in start for token in self.tokens)
 
     @cached_property
     def starts(self) -> Literals:
@@ -327,7 +328,9 @@ class _Readings:
         else:
             targets = ScanTargets(format.markers) if tokens else scan_targets(format.markers)
         if tokens:
-            targets.calls = frozenset(start for start in targets.calls if start == CODE or engine.may_start(start))
+            # Frames may be in a code fence, and a name at the start of the output, if its header is in the prompt.
+            others = {CODE, *(names or () if format.name_at_start == "usual" else ())}
+            targets.calls = frozenset(start for start in targets.calls if start in others or engine.may_start(start))
         return engine, targets
 
 

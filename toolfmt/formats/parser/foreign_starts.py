@@ -73,7 +73,7 @@ class ForeignTargets(ScanTargets):
         super().__init__(markers)
         self._tables = _tables(markers, bool(names))
         self._names = (*names, *(f"<{name}>" for name in names))
-        self.calls = self._tables.calls.union(self._names)
+        self.calls = self.starts = self._tables.calls.union(self._names)
 
     @cached_property
     def at_start(self) -> Literals:

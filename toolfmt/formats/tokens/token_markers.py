@@ -15,7 +15,7 @@ from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.tokens.marker_tokens import is_marker
 from toolfmt.formats.tokens.vocabulary import NONCHARACTERS, Vocabulary
 
-_CALLS: list[Call] = [("f", {"a": "b"}), ("f", {})]
+_CALL: Call = ("f", {"a": "b"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def token_markers(format: ToolCallFormat, stop: frozenset[str], vocabulary: Voca
 def _starts_with(format: ToolCallFormat, tokens: frozenset[str]) -> bool:
     """Return whether the format's calls start with a marker that contains one of these tokens. A call whose header may
     be in the prompt can have it later."""
-    written = _written(format).lstrip()
+    written = _written(format, 1).lstrip()
     starts = [start for start in format.markers.calls if written.startswith(start.lstrip())]
     start = max(starts, key=len, default="")
     headless = start in format.engine.start_only_openers or format.name_at_start == "usual"
@@ -89,12 +89,13 @@ def _strings_of(format: ToolCallFormat) -> Iterator[str]:
     yield from _literals_of(format.engine)
     for engine in (format.engine, *format.variants.values()):
         yield from _literals_of(engine)
-    yield _written(format)
+    yield _written(format, 2)
 
 
-def _written(format: ToolCallFormat) -> str:
+def _written(format: ToolCallFormat, count: int) -> str:
+    """Return calls in a format."""
     try:
-        return format.writer.write(_CALLS, lambda name, *path: None)
+        return format.writer.write([_CALL] * count, lambda name, *path: None)
     except (ValueError, NotImplementedError):  # `auto` only parses
         return ""
 
