@@ -168,14 +168,15 @@ class _LlamaCpp:
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
         self.size: int = tokenizer.n_vocab()
-        self._llama_cpp = sys.modules[type(tokenizer).__module__.partition(".")[0]]
+        self._llama_cpp: Any = sys.modules["llama_cpp"]  # it exists, because the tokenizer is of it
+        self._vocab = self._llama_cpp.llama_model_get_vocab(tokenizer.model)
 
     @staticmethod
     def fits(tokenizer: Any) -> bool:
-        return hasattr(tokenizer, "n_vocab") and hasattr(tokenizer, "_model")
+        return hasattr(tokenizer, "n_vocab") and hasattr(tokenizer, "detokenize")
 
     def markers(self) -> dict[int, str]:
-        llama_cpp, vocab = self._llama_cpp, self.tokenizer._model.vocab
+        llama_cpp, vocab = self._llama_cpp, self._vocab
         found = {}
         for id in range(self.size):
             attributes = llama_cpp.llama_vocab_get_attr(vocab, id)
@@ -188,12 +189,13 @@ class _LlamaCpp:
     def piece(self, id: int) -> Piece:
         if not 0 <= id < self.size:
             return ""  # llama.cpp ends the process
-        buffer, vocab = ctypes.create_string_buffer(64), self.tokenizer._model.vocab
-        length = self._llama_cpp.llama_token_to_piece(vocab, id, buffer, len(buffer), 0, True)
-        if length < 0:  # it needs so many bytes
-            buffer = ctypes.create_string_buffer(-length)
-            length = self._llama_cpp.llama_token_to_piece(vocab, id, buffer, len(buffer), 0, True)
-        return _piece(buffer.raw[:length])
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            length = self._llama_cpp.llama_token_to_piece(self._vocab, id, buffer, size, 0, True)
+            if length >= 0:
+                return _piece(buffer.raw[:length])
+            size = -length
 
 
 _Kind: TypeAlias = _LlamaCpp | _MistralCommon | _HuggingFace
