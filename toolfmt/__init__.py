@@ -133,6 +133,7 @@ __all__ = [
     "Reasoning",
     "RepeatedTool",
     "TemplateError",
+    "TokenParser",
     "ToolCall",
     "ToolCallArguments",
     "ToolCallEnd",

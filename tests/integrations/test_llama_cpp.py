@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 import toolfmt
-from toolfmt.formats import FORMATS
+from toolfmt.formats import FORMATS, TokenParser
+from toolfmt.formats.tokens.detokenizer import Detokenizer
+from toolfmt.formats.tokens.vocabulary import Tokens
 
 llama_cpp = pytest.importorskip("llama_cpp", reason="llama-cpp-python is compiled where it is installed")
 pytest.importorskip("mlx_lm", reason="the tiny model is trained with mlx-lm")
@@ -123,6 +125,26 @@ def test_the_handler_gives_the_call_that_the_own_one_gives_as_spoilt_text(file: 
     own.close()
     spoilt = (TEXT + CALL).replace("<tool_call>", "").replace("</tool_call>", "").replace(INDENT, "")
     assert (message.get("tool_calls"), message["content"]) == (None, spoilt)
+
+
+def test_a_call_that_a_response_quotes_is_content(llama: Any, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quoted = llama.tokenize((TEXT + CALL).encode(), add_bos=False, special=False)
+    saying(monkeypatch, llama, quoted)
+    (choice,) = ask(llama)["choices"]
+    assert (choice["message"]["content"], choice["finish_reason"]) == (TEXT + CALL, "stop")
+    prompt = toolfmt.load(file, trusted=True).render(MESSAGES, TOOLS)
+    for parser, count in ((None, 0), (TokenParser(prompt.parser(), llama, "text"), 1)):
+        assert len(Message.from_events(stream(llama, prompt, parser=parser)).tool_calls) == count
+
+
+@pytest.mark.parametrize("text", ["é日本🦜", INDENT, "a b  c", "<|im_end|>"])
+def test_tokens_have_their_text(llama: Any, text: str) -> None:
+    ids = llama.tokenize(text.encode(), add_bos=False, special=True)
+    tokens = Tokens(llama)
+    detokenizer = Detokenizer(tokens, tokens.vocabulary.markers)
+    assert "".join(piece for id in ids for piece, _ in detokenizer.feed([id])) == text
+    assert tokens.piece(-1) == tokens.piece(10**6) == ""
+    assert {END, *MARKERS} <= set(tokens.vocabulary.markers.values())
 
 
 def test_content_streams_and_the_call_comes_whole(llama: Any) -> None:

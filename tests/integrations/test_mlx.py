@@ -25,7 +25,7 @@ from model_cases import MODELS
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 import toolfmt
-from toolfmt.formats import FORMATS, Parser, get, write
+from toolfmt.formats import FORMATS, Parser, TokenParser, get, write
 from toolfmt.formats.prompting.tool_descriptions import result_heading
 from toolfmt.messages.events import Content, ToolCallArguments, merge
 from toolfmt.messages.message import Message
@@ -540,6 +540,20 @@ def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Pat
     assert ask(address, reciting, stream=stream, tools=None, stop=["_call>x"]).content == whole.content
     cut: dict[str, Any] = {"stream": stream, "tools": None, "max_tokens": 4}
     assert ask(address, reciting, **cut, stop=["see.\n<tool_x"]).content == ask(address, reciting, **cut).content
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_call_that_a_response_quotes_is_content(stream: bool, tmp_path: Path, address: str) -> None:
+    """The tokenizer has the markers as tokens, but the model writes them in others."""
+    special = ["<|im_start|>", "<tool_call>", "</tool_call>"]
+    directory = tiny_models.recite(tmp_path, template=tiny_models.TEMPLATE, answer=OUTPUT, special=special)
+    answered = ask(address, directory, stream=stream)
+    assert (answered.calls, answered.content, answered.finish_reason) == ([], OUTPUT, "stop")
+    model, tokenizer, *_ = mlx_lm.load(str(directory))
+    prompt = toolfmt.load(directory, trusted=True).render(MESSAGES, TOOLS)
+    for parser, count in ((prompt.parser(), 0), (TokenParser(prompt.parser(), tokenizer, "text"), len(CALLS))):
+        events = for_mlx.stream(model, tokenizer, prompt, parser=parser, max_tokens=300)
+        assert len(Message.from_events(events).tool_calls) == count
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])

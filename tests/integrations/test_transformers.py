@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 from small_tokenizers import KINDS, by_bytes
+from token_outputs import ids_of, parsed, summary, tokenizer_with
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 import toolfmt
-from toolfmt.formats import Parser
+from toolfmt.formats import Parser, TokenParser
 from toolfmt.integrations import transformers as for_transformers
 from toolfmt.integrations.protocols import Usage
 from toolfmt.integrations.streaming import Stream
@@ -112,8 +114,11 @@ def test_a_scripted_answer_streams_the_same_events_as_its_text(tokenizer: Counti
     model = model_of(tokenizer, ANSWER + END)
     streamed = stream(model, tokenizer, "Say it.", parser=parser(), max_new_tokens=99)
     events = list(streamed)
-    expected = Parser("json")
-    assert merge(events) == merge([*expected.feed(ANSWER), *expected.finish()])
+    *others, ended = merge(events)
+    assert isinstance(ended, ToolCallEnd)
+    assert [*others, replace(ended, tokens=None)] == parsed(Parser("json"), [ANSWER])
+    before = tokenizer.encode("Let me see. ", add_special_tokens=False)
+    assert ended.tokens == (len(before), len(model.tokens) - 1)
     assert len([event for event in events if isinstance(event, ToolCallArguments)]) > 8  # they stream
     assert tokenizer.most_decoded < 10  # however long the output is
     prompt = tokenizer.encode("Say it.", add_special_tokens=False)
@@ -121,6 +126,18 @@ def test_a_scripted_answer_streams_the_same_events_as_its_text(tokenizer: Counti
     attention = model.given.pop("attention_mask")
     assert attention.tolist() == [[1] * len(prompt)]
     assert model.given == {"ids": [prompt], "max_new_tokens": 99}
+
+
+def test_a_call_that_a_response_quotes_is_content() -> None:
+    backend = tokenizer_with(END, "<tool_call>", "</tool_call>")
+    output = f"«{END}»".join([f"It says {ANSWER[12:]}. ", ""])
+    model = Scripted(ids_of(backend, output), of(backend, END).eos_token_id)
+    assert summary(merge(stream(model, of(backend, END), "Say it.", parser=parser()))) == [
+        ("content", f"It says {ANSWER[12:]}. ")
+    ]
+    model = Scripted(ids_of(backend, output), of(backend, END).eos_token_id)
+    lenient = TokenParser(parser(), of(backend, END), "text")
+    assert summary(merge(stream(model, of(backend, END), "Say it.", parser=lenient)))[1][0] == "call"
 
 
 @pytest.mark.parametrize("kind", [kind for kind, tokenizer in KINDS.items() if isinstance(tokenizer, Tokenizer)])

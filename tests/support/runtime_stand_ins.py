@@ -104,6 +104,7 @@ class ToolParser:
     engine_based_streaming = False
 
     def __init__(self, tokenizer: Any, tools: Any = None) -> None:
+        self.model_tokenizer = tokenizer
         self.prev_tool_call_arr: list[dict[str, Any]] = []
         self.streamed_args_for_tool: list[str] = []
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from toolfmt.formats import Parser, ToolCallFormat, formats
 from toolfmt.integrations.protocols import Chat
+from toolfmt.integrations.token_texts import TokenTexts
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallRejected
 from toolfmt.messages.message import CALL_ID
 
@@ -38,7 +39,7 @@ class Deltas:
     Takes the arguments of `Parser` and `toolfmt.integrations.protocols.Chat`, and raises their errors. With
     `whole_calls`, a call is sent after it has ended, and never if it was cut or rejected. Without it, arguments are
     sent as they arrive. A call that is rejected in the middle has then been sent in part, and nothing more of it
-    follows.
+    follows. With the server's `tokenizer`, markers that are tokens count only where the ids have them.
     """
 
     def __init__(
@@ -49,14 +50,15 @@ class Deltas:
         whole_calls: bool,
         taken_ids: Collection[str] = (),
         call_id: str = CALL_ID,
+        tokenizer: Any = None,
     ) -> None:
-        self._parser = Parser(format, tools=tools, reasoning="text")
+        self._parser = TokenTexts(Parser(format, tools=tools, reasoning="text"), tokenizer)
         self._chat = Chat("", "", 0, taken_ids=taken_ids, call_id=call_id, whole_calls=whole_calls)
         self._later: list[Event] = []
 
-    def feed(self, text: str) -> Delta:
-        """Parse more of the response."""
-        events = [*self._later, *self._parser.feed(text)]
+    def feed(self, text: str, ids: Iterable[int] = ()) -> Delta:
+        """Parse more of the response. `ids` are the tokens that the server gives with the text."""
+        events = [*self._later, *self._parser.feed(text, ids)]
         end = _end_of_delta(events)
         self._later = events[end:]
         return self._delta(events[:end])

@@ -7,15 +7,13 @@
 
 Contract: llama-cpp-python 0.3.36, `LlamaChatCompletionHandler` and `Llama.generate`. The handler that it creates from a
 file's template parses no calls. Its `create_completion` removes control tokens from the text, which most formats use as
-markers. Its `detokenize` drops every token of more than 32 bytes. Therefore this module converts the tokens to text
-itself.
+markers. Its `detokenize` drops every token of more than 32 bytes. Therefore a `TokenParser` gets the tokens. Markers
+that are tokens count only where the model wrote them, except with a grammar: GBNF allows their text in any tokens.
 """
 
 from __future__ import annotations
 
-import ctypes
 import time
-from codecs import getincrementaldecoder
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,10 +26,10 @@ except ModuleNotFoundError as error:
         f"toolfmt.integrations.llama_cpp needs llama-cpp-python: pip install llama-cpp-python gguf ({error})"
     ) from error
 
-from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.formats import Parser, TokenParser, ToolCallFormat
 from toolfmt.grammars.grammar import Grammar
 from toolfmt.integrations.protocols import Chat, FinishReason, Payload, RejectedCalls, Usage
-from toolfmt.integrations.streaming import Stream
+from toolfmt.integrations.streaming import Stream, of_tokens
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import taken_ids
 from toolfmt.model.model import Model, load
@@ -49,7 +47,7 @@ def stream(
     llama: Any,
     prompt: Prompt,
     *,
-    parser: Parser | None = None,
+    parser: Parser | TokenParser | None = None,
     grammar: Grammar | None = None,
     max_tokens: int | None = None,
     **options: Any,
@@ -62,7 +60,8 @@ def stream(
     Args:
         llama: A `llama_cpp.Llama`.
         prompt: The prompt. It gets no special tokens beyond its own.
-        parser: The parser for the response; without one, that of the prompt.
+        parser: The parser for the response, a `Parser` or a `TokenParser` with its own options; without one, that of
+            the prompt.
         grammar: Allow only tokens that it allows: a grammar of `Model.grammar` or `toolfmt.grammar`, in GBNF.
         max_tokens: The maximum number of tokens; without it, the response may fill the context.
         **options: Options of `Llama.generate`, such as `temp`.
@@ -75,10 +74,10 @@ def stream(
             raise ValueError(f'llama.cpp reads grammars in GBNF: create it with syntax="gbnf", not "{grammar.syntax}"')
         options["grammar"] = llama_cpp.LlamaGrammar.from_string(grammar.text, verbose=False)
     tokens = _Tokens(llama, prompt.text, max_tokens, options)
-    return Stream(_streamed(parser or prompt.parser(), tokens))
+    return Stream(_streamed(tokens.parser(parser or prompt.parser()), tokens))
 
 
-def _streamed(parser: Parser, tokens: _Tokens) -> Generator[Event, None, tuple[FinishReason, Usage]]:
+def _streamed(parser: TokenParser, tokens: _Tokens) -> Generator[Event, None, tuple[FinishReason, Usage]]:
     for events in _events(parser, tokens):
         yield from events
     return tokens.reason, tokens.usage
@@ -141,17 +140,17 @@ class ChatHandler:
         call_ids: dict[str, Any] = {"taken_ids": taken_ids(messages), "call_id": parser.format.call_id}
         id, name = f"chatcmpl-{uuid4()}", model or llama.model_path
         shape = Chat(id, name, int(time.time()), **call_ids, **self._stream_options)
-        batches = _events(parser, tokens)
+        batches = _events(tokens.parser(parser), tokens)
         if stream:
             return _chunks(shape, batches, tokens)
         events = [event for some in batches for event in some]
         return shape.whole(events, tokens.reason, tokens.usage)
 
 
-def _events(parser: Parser, tokens: _Tokens) -> Iterator[list[Event]]:
+def _events(parser: TokenParser, tokens: _Tokens) -> Iterator[list[Event]]:
     """Yield the parser's events for each token. Generation stops at the end of the response."""
-    for text in tokens.texts(parser.format.engine.closers):
-        yield parser.feed(text)
+    for token in tokens.generated(parser.format.engine.closers):
+        yield parser.feed([token])
         if parser.ended:
             return
     yield parser.finish(cut=tokens.reason == "length")
@@ -173,7 +172,7 @@ def _check(options: dict[str, Any], choice: Any) -> None:
 
 
 class _Tokens:
-    """The output of the model for a prompt, as text."""
+    """The output of the model for a prompt."""
 
     def __init__(self, llama: Any, prompt: str, most: int | None, options: dict[str, Any]) -> None:
         self._llama = llama
@@ -191,30 +190,22 @@ class _Tokens:
     def usage(self) -> Usage:
         return Usage(len(self._prompt), self._generated)
 
-    def texts(self, closers: Sequence[str]) -> Iterator[str]:
-        """Yield the text of each token; of the end token only if it is one of the format's end markers, `closers`."""
+    def parser(self, parser: Parser | TokenParser) -> TokenParser:
+        """Return the parser of the tokens."""
+        if isinstance(parser, Parser) and self._options.get("grammar") is not None:
+            return TokenParser(parser, self._llama, "text")
+        return of_tokens(parser, self._llama)
+
+    def generated(self, closers: Sequence[str]) -> Iterator[int]:
+        """Yield the tokens; the end token only if it is one of the format's end markers, `closers`."""
         vocabulary = llama_cpp.llama_model_get_vocab(self._llama.model)
-        decode = getincrementaldecoder("utf-8")("replace").decode
         for token in self._llama.generate(self._prompt, **self._options):
-            piece = _piece(vocabulary, token)
             if llama_cpp.llama_vocab_is_eog(vocabulary, token):
-                if piece.decode(errors="replace") in closers:
-                    yield decode(piece)
+                if llama_cpp.llama_vocab_get_text(vocabulary, token).decode(errors="replace") in closers:
+                    yield token
                 break
             self._generated += 1
-            yield decode(piece)
+            yield token
             if self._generated >= self._most:
                 self.reason = "length"
                 break
-        yield decode(b"", True)
-
-
-def _piece(vocabulary: Any, token: int) -> bytes:
-    """Return the bytes of a token, including control tokens."""
-    size = 64
-    while True:
-        buffer = ctypes.create_string_buffer(size)
-        length = llama_cpp.llama_token_to_piece(vocabulary, token, buffer, size, 0, True)
-        if length >= 0:
-            return buffer.raw[:length]
-        size = -length

@@ -27,10 +27,10 @@ except ModuleNotFoundError as error:
     raise ImportError(f"toolfmt.integrations.mlx needs mlx-lm: pip install 'mlx-lm[cpu]' ({error})") from error
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.formats import Parser, ToolCallFormat, get, write
+from toolfmt.formats import Parser, TokenParser, ToolCallFormat, get, write
 from toolfmt.grammars.masks import Masks
 from toolfmt.integrations.protocols import FinishReason, Usage
-from toolfmt.integrations.streaming import Stream
+from toolfmt.integrations.streaming import Stream, of_tokens
 from toolfmt.messages.events import Event, ToolCallStart
 from toolfmt.messages.message import Message
 from toolfmt.render.prompt import Prompt
@@ -42,19 +42,27 @@ PARSERS = "mlx_lm.tool_parsers.toolfmt_"
 
 
 def stream(
-    model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, grammar: Any = None, **options: Any
+    model: Any,
+    tokenizer: Any,
+    prompt: Any,
+    *,
+    parser: Parser | TokenParser | None = None,
+    grammar: Any = None,
+    **options: Any,
 ) -> Stream:
     """Return the events of a model's response to a prompt, as it is generated.
 
-    A `Prompt` contains its own special tokens and gets no others; a string is encoded as mlx-lm does. A stop string of
-    the parser also ends the generation. A call that is open when `max_tokens` are used up is `incomplete_output`.
-    Raises what `Prompt.parser`, `toolfmt.grammars.masks.Masks` and mlx-lm raise.
+    A `Prompt` contains its own special tokens and gets no others; a string is encoded as mlx-lm does. Markers that are
+    tokens of the tokenizer count only where the model wrote them (`TokenParser`). A stop string of the parser also ends
+    the generation. A call that is open when `max_tokens` are used up is `incomplete_output`. Raises what
+    `Prompt.parser`, `toolfmt.grammars.masks.Masks` and mlx-lm raise.
 
     Args:
         model: A model of `mlx_lm.load`.
         tokenizer: Its tokenizer.
         prompt: A `Prompt`, a string or token ids.
-        parser: The parser for the response, if `prompt` is not a `Prompt`.
+        parser: The parser for the response, if `prompt` is not a `Prompt`: a `Parser`, or a `TokenParser` with its own
+            options.
         grammar: Allow only tokens that it allows: a grammar of `Model.grammar` or `toolfmt.grammar`, for llguidance.
         **options: Options of `mlx_lm.stream_generate`.
 
@@ -71,13 +79,15 @@ def stream(
     if grammar is not None:
         allowed = GrammarProcessor(Masks(grammar, tokenizer, ends | {*tokenizer.eos_token_ids}))
         options["logits_processors"] = [*(options.get("logits_processors") or ()), allowed]
-    return Stream(_events(stream_generate(model, tokenizer, prompt, **options), parser, ends))
+    generated = stream_generate(model, tokenizer, prompt, **options)
+    return Stream(_events(generated, of_tokens(parser, tokenizer), ends))
 
 
-def _events(generated: Any, parser: Parser, ends: set[int]) -> Generator[Event, None, tuple[FinishReason, Usage]]:
+def _events(generated: Any, parser: TokenParser, ends: set[int]) -> Generator[Event, None, tuple[FinishReason, Usage]]:
     with closing(generated):
         for response in generated:
-            yield from parser.feed(response.text)
+            if response.finish_reason != "stop":  # its last token is the end token, which is not in the text
+                yield from parser.feed([response.token])
             stopped = parser.ended or response.token in ends
             if stopped or response.finish_reason:
                 break

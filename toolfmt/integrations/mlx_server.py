@@ -4,7 +4,8 @@
 
 mlx-lm does queueing, batches, caches, sampling and HTTP. For a chat request, `Model.render` creates the prompt. So the
 template gets the messages in the form that it needs, and if it drops tools, the system prompt describes them. The
-response's text goes through a parser into `toolfmt.integrations.protocols.Chat`. Without tools, and with `tool_choice:
+response's text goes through a parser into `toolfmt.integrations.protocols.Chat`; markers that are tokens count only
+where the model wrote them (`toolfmt.formats.TokenParser`). Without tools, and with `tool_choice:
 "none"`, no call is emitted. With `"required"` or a tool's name, a grammar constrains the response to calls, which
 requires llguidance.
 
@@ -42,6 +43,7 @@ from toolfmt.grammars.grammar import Grammar, grammar
 from toolfmt.grammars.masks import Masks, marker_ids
 from toolfmt.integrations.mlx import GrammarProcessor, stop_tokens
 from toolfmt.integrations.protocols import Chat, FinishReason, Payload
+from toolfmt.integrations.token_texts import TokenTexts
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import taken_ids
 from toolfmt.model.model import Model
@@ -80,7 +82,7 @@ class ChatRequest(server.CompletionRequest):  # type: ignore[misc]  # mlx-lm's t
 
     choice: str = ""
     parallel: bool = True
-    parser: Parser | None = None
+    parser: TokenTexts | None = None
     ends: set[int] = field(default_factory=set)
 
 
@@ -119,7 +121,7 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
             tokenizer = _Rendered(tokenizer, prompt.text)
         ids, *others = super()._tokenize(tokenizer, request, args)
         tail = tokenizer.decode(ids[-_TAIL:])
-        request.parser = self._parser(model, prompt, request, tail)
+        request.parser = TokenTexts(self._parser(model, prompt, request, tail), tokenizer)
         request.ends = stop_tokens(tokenizer, model.profile.stop) | set(tokenizer.eos_token_ids)
         if request.choice:
             prefix = tail if prompt is None else prompt.prefill
@@ -292,7 +294,7 @@ class _Answer:
                 state, text, within = words.step(state, response.text)
                 if response.finish_reason and within:
                     text += words.flush(state)[1]
-                self._send(self._parser.feed(text))
+                self._send(self._parser.feed(text, [response.token]))
             # Else mlx-lm found a stop word, and the held-back text and this token's text belong to it.
             stopped = stopped or not within or self._parser.ended
             yield replace(response, text="", finish_reason="stop" if stopped else response.finish_reason)

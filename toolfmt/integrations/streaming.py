@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Self
+from typing import Any, Self
 
+from toolfmt.formats import Parser, TokenParser
 from toolfmt.integrations.protocols import FinishReason, Usage
 from toolfmt.messages.events import Event
 
@@ -37,3 +38,8 @@ class Stream(Iterator[Event]):
     def close(self) -> None:
         """Stop the response. The generation has ended when this returns."""
         self._events.close()
+
+
+def of_tokens(parser: Parser | TokenParser, tokenizer: Any) -> TokenParser:
+    """Return the parser of a response's token ids: a given one, or one that decides about each marker itself."""
+    return parser if isinstance(parser, TokenParser) else TokenParser(parser, tokenizer)

@@ -11,50 +11,57 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Generator, Iterator
+from queue import SimpleQueue
 from typing import Any
 
 try:
-    from transformers import BatchEncoding, LogitsProcessorList, TextIteratorStreamer
+    from transformers import BatchEncoding, LogitsProcessorList
+    from transformers.generation.streamers import BaseStreamer
 except ModuleNotFoundError as error:
     raise ImportError(
         f"toolfmt.integrations.transformers needs transformers: pip install transformers ({error})"
     ) from error
 
-from toolfmt.formats import Parser
+from toolfmt.formats import Parser, TokenParser
 from toolfmt.formats.response_template.reader import from_response_template
 from toolfmt.grammars.masks import Masks
 from toolfmt.integrations.protocols import FinishReason, Usage
-from toolfmt.integrations.streaming import Stream
+from toolfmt.integrations.streaming import Stream, of_tokens
 from toolfmt.integrations.verified_templates import LIMITS, limits, response_template
 from toolfmt.messages.events import Event
 from toolfmt.render.prompt import Prompt
 
 __all__ = ["LIMITS", "from_response_template", "limits", "response_template", "stream"]
 
-_BROKEN = "\ufffd"
-"""What a decoder returns for an incomplete character whose other bytes are in the next token."""
-_MOST_OF_A_CHARACTER = 4
-"""Maximum number of tokens per character; what is still invalid after that many stays so."""
 _MOST_UNREAD = 16
-"""Number of unread texts after which `generate` waits, so that an unread stream costs no more."""
+"""Number of unread tokens after which `generate` waits, so that an unread stream costs no more."""
+_END = None
+"""After the last token."""
 
 
 def stream(
-    model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, grammar: Any = None, **options: Any
+    model: Any,
+    tokenizer: Any,
+    prompt: Any,
+    *,
+    parser: Parser | TokenParser | None = None,
+    grammar: Any = None,
+    **options: Any,
 ) -> Stream:
     """Return the events of a model's response to a prompt, as it is generated.
 
-    A stop string of the parser ends the generation. If the model did not end its response itself, an open call is
-    `incomplete_output`. The generation runs a few tokens ahead of the consumer. Closing the stream, leaving a `with`
-    block, deleting the stream or ending the program stops it at its next token. Raises what `Prompt.parser` and
-    `toolfmt.grammars.masks.Masks` raise, and during iteration what `generate` raised.
+    Markers that are tokens of the tokenizer count only where the model wrote them (`TokenParser`). A stop string of the
+    parser ends the generation. If the model did not end its response itself, an open call is `incomplete_output`. The
+    generation runs a few tokens ahead of the consumer. Closing the stream, leaving a `with` block, deleting the stream
+    or ending the program stops it at its next token. Raises what `Prompt.parser` and `toolfmt.grammars.masks.Masks`
+    raise, and during iteration what `generate` raised.
 
     Args:
         model: A model of transformers.
         tokenizer: Its tokenizer.
         prompt: A `Prompt`, a string or token ids. Strings get no special tokens.
-        parser: The parser for the response, if `prompt` is not a `Prompt`. Pass the end-of-turn tokens as its `stop`,
-            because the output contains control tokens.
+        parser: The parser for the response, if `prompt` is not a `Prompt`: a `Parser`, or a `TokenParser` with its own
+            options. Pass the end-of-turn tokens as its `stop`, because the output contains control tokens.
         grammar: Allow only tokens that it allows: a grammar of `Model.grammar` or `toolfmt.grammar`, for llguidance.
         **options: Options of `generate`.
 
@@ -68,13 +75,13 @@ def stream(
         raise TypeError(
             "a prompt that is a string or token ids needs a parser: stream(…, parser=Parser(format, stop=[…]))"
         )
-    return Stream(_events(_Generation(model, tokenizer, prompt, options, grammar), parser))
+    return Stream(_events(_Generation(model, tokenizer, prompt, options, grammar), of_tokens(parser, tokenizer)))
 
 
-def _events(generation: _Generation, parser: Parser) -> Generator[Event, None, tuple[FinishReason, Usage]]:
+def _events(generation: _Generation, parser: TokenParser) -> Generator[Event, None, tuple[FinishReason, Usage]]:
     try:
-        for text in generation.texts():
-            yield from parser.feed(text)
+        for token in generation.tokens():
+            yield from parser.feed([token])
             if parser.ended:
                 break
         reason: FinishReason = "length" if generation.cut and not parser.ended else "stop"
@@ -103,19 +110,14 @@ class GrammarLogitsProcessor:
         return scores.masked_fill(allowed.to(scores.device) == 0, -torch.inf)
 
 
-class _Generation(TextIteratorStreamer):
-    """`generate` in a thread, with its tokens as texts.
-
-    transformers' own streamer waits for whitespace, and decodes all waiting tokens each time. This one waits only for
-    complete characters and decodes the last few tokens. So an argument without whitespace is streamed as it is written.
-    """
+class _Generation(BaseStreamer):
+    """`generate` in a thread, token by token."""
 
     def __init__(self, model: Any, tokenizer: Any, prompt: Any, options: dict[str, Any], grammar: Any) -> None:
-        super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        self._model, self._options = model, dict(options)
+        self._model, self._tokenizer, self._options = model, tokenizer, dict(options)
         self._ids = tokenizer.encode(prompt, add_special_tokens=False) if isinstance(prompt, str) else [*prompt]
-        self._returned = 0
-        """How many cached tokens have been returned. They stay there as context for the whitespace of the next ones."""
+        self._queue: SimpleQueue[int | None] = SimpleQueue()
+        self._is_prompt = True
         self._last: int | None = None
         self.prompt_tokens, self.generated = len(self._ids), 0
         self._unwanted = threading.Event()
@@ -126,13 +128,13 @@ class _Generation(TextIteratorStreamer):
             allowed = GrammarLogitsProcessor(Masks(grammar, tokenizer, self._ends()), self.prompt_tokens)
             self._options["logits_processor"] = LogitsProcessorList((*options.get("logits_processor", ()), allowed))
 
-    def texts(self) -> Iterator[str]:
-        """Yield the generated text. Raises what `generate` raised."""
+    def tokens(self) -> Iterator[int]:
+        """Yield the generated tokens. Raises what `generate` raised."""
         atexit.register(self.end_it)  # torch aborts a program that ends during a step of a model
         self._thread.start()
-        for text in self:
+        while (token := self._queue.get()) is not _END:
             self._room.release()
-            yield text
+            yield token
         self._thread.join()
         if self._failure is not None:
             raise self._failure
@@ -157,38 +159,25 @@ class _Generation(TextIteratorStreamer):
 
     def put(self, value: Any) -> None:
         """Called by `generate`, first with the prompt, then with every token (several with speculative decoding)."""
-        if self.next_tokens_are_prompt:
-            self.next_tokens_are_prompt = False
+        if self._is_prompt:
+            self._is_prompt = False
             return
         for token in value.flatten().tolist():
             self._last = token
             self.generated += 1
-            self.token_cache.append(token)
-            text = self._unreturned()
-            if text and (not text.endswith(_BROKEN) or len(self.token_cache) > self._returned + _MOST_OF_A_CHARACTER):
-                if not self._unwanted.is_set():
-                    self._room.acquire()
-                self.on_finalized_text(text)
-                del self.token_cache[: self._returned]
-                self._returned = len(self.token_cache)
+            if not self._unwanted.is_set():
+                self._room.acquire()
+            self._queue.put(token)
 
     def end(self) -> None:
-        """Called by `generate` at its end."""
-        self.on_finalized_text(self._unreturned(), stream_end=True)
-
-    def _unreturned(self) -> str:
-        returned, both = (
-            str(self.tokenizer.decode(tokens, **self.decode_kwargs))
-            for tokens in (self.token_cache[: self._returned], self.token_cache)
-        )
-        return both[len(returned) :]
+        """Called by `generate` at its end. `_generate` puts the end into the queue, also after an error."""
 
     def _generate(self) -> None:
         try:
             ids = BatchEncoding({"input_ids": [self._ids], "attention_mask": [[1] * len(self._ids)]}, tensor_type="pt")
             ids = ids.to(self._model.device)
             if self._options.get("stop_strings"):
-                self._options["tokenizer"] = self.tokenizer  # `generate` needs it to find them
+                self._options["tokenizer"] = self._tokenizer  # `generate` needs it to find them
             criteria = [*self._options.pop("stopping_criteria", ()), self._is_unwanted]
             self._model.generate(
                 ids["input_ids"],
@@ -201,7 +190,7 @@ class _Generation(TextIteratorStreamer):
             self._failure = error
         finally:
             atexit.unregister(self.end_it)  # not in `end_it`, which also runs after the modules are gone
-            self.text_queue.put(self.stop_signal)
+            self._queue.put(_END)
 
     def _is_unwanted(self, *_: Any, **__: Any) -> bool:
         """A stopping criterion, called after every token."""

@@ -6,6 +6,9 @@
 Importing the module registers them. Contract: vLLM 0.33.0, `vllm/tool_parsers/abstract_tool_parser.py` and
 `vllm/parser/abstract_parser.py`, whose `DelegatingParser` creates a tool parser for each choice of a response.
 `prev_tool_call_arr` stays empty: vLLM would send again what seems to be missing in it.
+
+In a streamed response, markers that are tokens count only where the model wrote them (`toolfmt.formats.TokenParser`).
+vLLM gives no ids of a whole response, so there the text decides.
 """
 
 from __future__ import annotations
@@ -77,7 +80,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
     ) -> Any:
         """Return the new part of a response, or None if there is none yet.
 
-        Only the new text and the request are used.
+        Only the new text, its tokens and the request are used.
 
         Args:
             previous_text: Not used.
@@ -85,19 +88,19 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
             delta_text: The new text.
             previous_token_ids: Not used.
             current_token_ids: Not used.
-            delta_token_ids: Not used.
+            delta_token_ids: The new tokens. Their text may come later.
             request: The request.
         """
         if self._deltas is None:
-            self._deltas = self._reading(request, whole_calls=self.whole_calls)
-        return _message(self._deltas.feed(delta_text))
+            self._deltas = self._reading(request, whole_calls=self.whole_calls, tokenizer=self.model_tokenizer)
+        return _message(self._deltas.feed(delta_text, delta_token_ids))
 
     def finish_streaming(self) -> Any:
         """Return what was held back of an ended response. Further text belongs to the next response."""
         deltas, self._deltas = self._deltas, None
         return None if deltas is None else _message(deltas.finish())
 
-    def _reading(self, request: Any, *, whole_calls: bool) -> Deltas:
+    def _reading(self, request: Any, *, whole_calls: bool, tokenizer: Any = None) -> Deltas:
         messages = getattr(request, "messages", None)
         # The server may know only a part of a Responses API conversation, so ids must be globally unique.
         call_id = make_tool_call_id() + "-{number}" if messages is None else self.format.call_id
@@ -108,6 +111,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
             whole_calls=whole_calls,
             taken_ids=taken_ids(messages or ()),
             call_id=call_id,
+            tokenizer=tokenizer,
         )
 
 

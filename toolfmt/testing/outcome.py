@@ -261,8 +261,9 @@ def _of_dict(data: object) -> tuple[Event, bool]:
             raw = _text(data, "raw") if data.get("raw") else ""
             span = place or (0, 0)
             at = _count(data["at"], "at") if "at" in data else span[0]
-            texts = (_text(data, key) if key in data else "" for key in ("expected", "message"))
-            return ToolCallRejected(_count(data["index"], "index"), reason, span, raw, at, *texts), place is not None
+            expected, message = (_text(data, key) if key in data else "" for key in ("expected", "message"))
+            index = _count(data["index"], "index")
+            return ToolCallRejected(index, reason, span, raw, at, expected, message), place is not None
     except (KeyError, TypeError, ValueError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise InvariantViolation("shape", f"a broken {kind}", f"{_quoted(data)} is not a {kind}: {why}") from None

@@ -439,7 +439,7 @@ def test_errors() -> None:
         (lambda: TokenParser(fed, tokenizer), ValueError, "already fed; pass a new one"),
     ):
         with pytest.raises(error, match=message):
-            wrong()
+            wrong()  # type: ignore[no-untyped-call]  # a lambda
 
 
 def test_a_finished_parser_takes_no_more_ids() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -16,6 +17,8 @@ from toolfmt.formats.tokens.marker_tokens import is_marker
 from toolfmt.formats.tokens.vocabulary import NONCHARACTERS, Vocabulary
 
 _CALL: Call = ("f", {"a": "b"})
+_CONTROL = re.compile(r"""[<\[\]|｜◁](?=.*[\w"]).+[>\[\]|｜▷]""")
+"""The form of a control token. A marker may contain one: `｜DSML｜` in `<｜DSML｜tool_calls>`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +57,19 @@ def token_markers(format: ToolCallFormat, stop: frozenset[str], vocabulary: Voca
     known = vocabulary.of_formats
     key = (format.markers, stop)
     if key not in known:
-        text = "\0".join((*_strings_of(format), *stop, _known_text()))
-        added = vocabulary.markers.items()
-        ids = {id: one for id, one in added if is_marker(one, special=True) and one.strip() in text}
+        strings = {*_strings_of(format), *stop, *_known_strings()}
+        ids = {id: text for id, text in vocabulary.markers.items() if _is_of(text.strip(), strings)}
         texts = frozenset(one.strip() for one in ids.values())
         known[key] = TokenMarkers(ids, texts, _starts_with(format, texts))
     found: TokenMarkers = known[key]
     return found
+
+
+def _is_of(text: str, strings: Collection[str]) -> bool:
+    """Return whether a token is one of these strings, or a part of one that has the form of a control token."""
+    if not is_marker(text, special=True):
+        return False
+    return text in strings or (bool(_CONTROL.fullmatch(text)) and any(text in string for string in strings))
 
 
 def _starts_with(format: ToolCallFormat, tokens: frozenset[str]) -> bool:
@@ -74,15 +83,17 @@ def _starts_with(format: ToolCallFormat, tokens: frozenset[str]) -> bool:
 
 
 @cache
-def _known_text() -> str:
-    strings = [*TURN_ENDS, *(marker for pair in COMMON_REASONING for marker in pair)]
-    for format in KNOWN:
-        strings += _strings_of(format)
-    return "\0".join(dict.fromkeys(strings))
+def _known_strings() -> frozenset[str]:
+    reasoning = (marker for pair in COMMON_REASONING for marker in pair)
+    return frozenset((*TURN_ENDS, *reasoning, *(string for format in KNOWN for string in _strings_of(format))))
 
 
 def _strings_of(format: ToolCallFormat) -> Iterator[str]:
-    """Yield the literals of a format, and calls in it."""
+    """Yield the literals of a format, without surrounding whitespace, and calls in it."""
+    return map(str.strip, _literals(format))
+
+
+def _literals(format: ToolCallFormat) -> Iterator[str]:
     yield from format.markers.output_literals
     yield from (*format.ignored_markers, *format.ignored_at_start, *format.between)
     yield from (marker for pair in (*format.reasoning_read, *format.content_markers) for marker in pair)

@@ -213,3 +213,8 @@ class TokenParser:
     def _unescaped(text: str) -> str:
         """Return a sentence in which noncharacters are not escaped."""
         return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def marker_texts(parser: TokenParser) -> frozenset[str]:
+    """Return the markers of a parser that count only as tokens."""
+    return parser._markers.texts

@@ -10,6 +10,7 @@ from toolfmt.formats.tokens.marker_tokens import is_marker
 SPACE_MARK = "▁"
 """SentencePiece's replacement for a space."""
 
+
 def markers_in_config(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield the markers listed in a tokenizer_config.json. Entries of an unexpected type are skipped."""
     decoder = config.get("added_tokens_decoder")

@@ -1,0 +1,140 @@
+"""Parse the text of a runtime whose ids say which markers are tokens.
+
+A server passes on the text of new tokens and their ids, but the two may differ: text that may begin a stop string comes
+later than its ids, the text of the end token and of some special tokens never, and if a response continues after its
+reasoning, the ids may have more or fewer tokens than the text. So the text is what is parsed, and the ids are aligned
+with it. Where that fails, markers count as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from toolfmt.formats import Parser, TokenParser, ToolCallFormat
+from toolfmt.formats.tokens.detokenizer import Detokenizer
+from toolfmt.formats.tokens.token_parser import marker_texts
+from toolfmt.formats.tokens.vocabulary import Tokens
+from toolfmt.messages.events import Event
+
+_MOST_PENDING = 10_000
+"""Number of characters of tokens whose text may still come. Reasoning that the text does not have can be longer."""
+_COMPARED = 8
+"""Number of characters by which text is found in that of the tokens."""
+
+
+class TokenTexts:
+    """Parses one response.
+
+    Args:
+        parser: A new parser.
+        tokenizer: The tokenizer. If it is of no known kind, the ids are not used.
+    """
+
+    def __init__(self, parser: Parser, tokenizer: Any) -> None:
+        self._parser: Parser | TokenParser = parser
+        self._detokenizer: Detokenizer | None = None
+        try:
+            tokens = Tokens(tokenizer)
+        except TypeError:
+            return
+        with_ids = TokenParser(parser, tokenizer)
+        self._parser, self._counting = with_ids, marker_texts(with_ids)
+        self._detokenizer = Detokenizer(tokens, tokens.vocabulary.markers)
+        self._expected = ""
+        """The text of the tokens whose text has not come yet."""
+        self._markers: list[tuple[int, int]] = []
+        """Where special tokens, which the runtime may leave out, are in it."""
+        self._begins = True
+        self._held = ""
+        """Text that is a part of a marker."""
+
+    @property
+    def format(self) -> ToolCallFormat:
+        return self._parser.format
+
+    @property
+    def ended(self) -> bool:
+        return self._parser.ended
+
+    def feed(self, text: str, ids: Iterable[int]) -> list[Event]:
+        """Return the events that are certain after this text.
+
+        Args:
+            text: The next text.
+            ids: The tokens that the runtime gives with it.
+        """
+        if not isinstance(self._parser, TokenParser) or self._detokenizer is None:
+            return self._parser.feed(text)
+        for piece, is_marker in self._detokenizer.feed(ids):
+            if is_marker:
+                self._markers.append((len(self._expected), len(self._expected) + len(piece)))
+            self._expected += piece
+        text, self._held = self._held + text, ""
+        if not text:
+            return []
+        events = []
+        for piece, special in self._aligned(text):
+            events += self._parser.feed(piece, special=special)
+        self._drop(len(self._expected) - _MOST_PENDING)
+        return events
+
+    def finish(self, *, cut: bool = False) -> list[Event]:
+        """Return the events that were held back, at the end of the response.
+
+        Args:
+            cut: As in `Parser.finish`.
+        """
+        held = self._parser.feed(self._held) if self._detokenizer is not None and self._held else []
+        return [*held, *self._parser.finish(cut=cut)]
+
+    def _aligned(self, text: str) -> Sequence[tuple[str, bool]]:
+        """Return a text in pieces, and for each whether it counts as it is: a marker token, or text of no known token.
+
+        The pieces are removed from what is expected.
+        """
+        begins, self._begins = self._begins, False
+        found = self._walk(0, text)
+        if found is None and begins and self._expected.startswith(" "):
+            found = self._walk(1, text)  # the runtime dropped the space
+        at = 0
+        while found is None and (at := self._expected.find(text[:_COMPARED], at + 1)) > 0:
+            found = self._walk(at, text)  # tokens before it are not in the text
+        for at in range(1, len(text)):
+            if found is not None:
+                break
+            found = self._walk(0, text[at:])  # the text before it is of tokens that were not given
+            found = found and [(text[:at], True), *found]
+        return [(text, True)] if found is None else found
+
+    def _walk(self, at: int, text: str) -> list[tuple[str, bool]] | None:
+        """Return the pieces of a text that begins at a position of what is expected; None if it does not."""
+        expected, pieces, begin = self._expected, [], 0
+        markers = iter([*(marker for marker in self._markers if marker[0] >= at), (len(expected), len(expected))])
+        for marker, end in markers:
+            size = min(marker - at, len(text) - begin)
+            if not expected.startswith(text[begin : begin + size], at):
+                return None
+            if size:
+                pieces.append((text[begin : begin + size], False))
+            at, begin = at + size, begin + size
+            if begin == len(text):
+                break
+            here = expected[marker:end]
+            if not here:
+                return None
+            if text.startswith(here, begin):
+                pieces.append((here, here.strip() in self._counting))
+                begin += len(here)
+            elif here.startswith(text[begin:]):
+                self._held = text[begin:]
+                break
+            at = end  # or the runtime dropped the marker
+        self._drop(at)
+        return pieces
+
+    def _drop(self, count: int) -> None:
+        """Remove characters from what is expected."""
+        if count > 0:
+            self._expected = self._expected[count:]
+            self._markers = [(begin - count, end - count) for begin, end in self._markers if begin >= count]
