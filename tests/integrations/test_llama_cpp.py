@@ -284,10 +284,15 @@ def test_a_stop_string_within_a_call_leaves_no_call(llama: Any, monkeypatch: pyt
     assert (choice["message"]["content"], choice["finish_reason"]) == (TEXT + CALL.partition("a.py")[0], "stop")
 
 
-def test_an_end_of_turn_in_letters_ends_the_answer_too(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_of_turn_in_other_tokens_is_text_except_with_a_grammar(
+    llama: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     end = llama.tokenize(END.encode(), add_bos=False, special=False)
     request = saying(monkeypatch, llama, [*llama.tokenize(b"Yes.", False, True), *end, *end])
-    assert [(message["content"], reason) for message, reason in both_ways(llama)] == [("Yes.", "stop")] * 2
+    expected = ("Yes." + END + END, "stop")
+    assert [(message["content"], reason) for message, reason in both_ways(llama)] == [expected] * 2
+    (choice,) = ask(llama, grammar=llama_cpp.LlamaGrammar.from_string('root ::= "Yes"', verbose=False))["choices"]
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("Yes.", "stop")
     assert request["generated"] == len(llama.tokenize(b"Yes.", False, True)) + len(end)
 
 
