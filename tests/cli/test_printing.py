@@ -96,7 +96,8 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         "prefix": "a prefix cache can reuse 61 % of the prompt text of the test conversation; "
         "the first cache miss occurs when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
-        "the longest is dear with 200 leave out dear to stay within 1,024",
+        "the longest is dear with 200 leave out dear to stay within 1,024 "
+        "markers that are one token: <call>; in several tokens: </call>",
         "variables": "enable_thinking (default: true): the answer begins with an empty block "
         "variables without effect in the tests: documents",
     }
@@ -107,6 +108,20 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
     assert section_text(FULL, "calls").endswith("only ids such as q7Zk2Wx9B; no text next to a call")
     assert section_text(FULL, "reasoning").endswith("dropped from earlier turns")
     assert section_text(FULL, "details") == "not unheard of; see --full"
+
+
+def test_a_line_shows_which_markers_are_tokens() -> None:
+    def line(*markers: MarkerTokens) -> str:
+        sections = replace(SECTIONS, tokens=Tokens(markers, 90, (ToolCost("dear", 200),), 290))
+        return section_text(replace(FULL, sections=sections), "tokens").partition("around the tools ")[2]
+
+    whole, split = MarkerTokens("<call>", ("<call>",), False), MarkerTokens("</call>", ("</", "call>"), False)
+    stop = MarkerTokens("<end>", ("<end>",), True, "stop")
+    assert line(whole, stop) == "markers that are one token: <call>"
+    assert line(split, stop) == "no marker is one token: </call>"
+    assert line(stop) == ""
+    many = [MarkerTokens(f"<{number}>", ("x",), False, "reasoning") for number in range(9)]
+    assert line(*many) == "markers that are one token: <0>, <1>, <2>, <3>, <4>, <5> and 3 more"
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 
 import toolfmt
 from toolfmt.formats import FORMATS, TokenParser
-from toolfmt.formats.tokens.detokenizer import Detokenizer
-from toolfmt.formats.tokens.vocabulary import Tokens
+from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
+from toolfmt.formats.parser.tokens.vocabulary import Tokens
 
 llama_cpp = pytest.importorskip("llama_cpp", reason="llama-cpp-python is compiled where it is installed")
 pytest.importorskip("mlx_lm", reason="the tiny model is trained with mlx-lm")

@@ -19,8 +19,8 @@ from runtime_stand_ins import VLLM, adaptor
 from token_outputs import ids_of, text_of, tokenizer_with
 
 import toolfmt
-from toolfmt.formats.tokens.detokenizer import Detokenizer
-from toolfmt.formats.tokens.vocabulary import Tokens
+from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
+from toolfmt.formats.parser.tokens.vocabulary import Tokens
 
 INSTALLED = find_spec("vllm") is not None
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "Do it."}]

@@ -49,7 +49,6 @@ LAYERS: dict[str, list[set[str]]] = {
         {"known", "plugins"},
         {"registry"},
         {"parser"},
-        {"tokens"},
         {"parse", "writing"},
         {"grammar", "prompting", "response_template", "serialization"},
     ],

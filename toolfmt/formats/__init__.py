@@ -12,11 +12,11 @@ from toolfmt.formats.complete_calls import WholeCalls
 from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.parser import Parser
+from toolfmt.formats.parser.tokens.token_parser import TokenParser
 from toolfmt.formats.prompting.tool_descriptions import prose
 from toolfmt.formats.registry import default_format, for_model_type, formats, get, names
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.serialization.registration import register
-from toolfmt.formats.tokens.token_parser import TokenParser
 from toolfmt.formats.tolerances import TOLERANCES
 from toolfmt.formats.writing import read_back, write
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolfmt.formats import Parser, TokenParser, ToolCallFormat
-from toolfmt.formats.tokens.detokenizer import Detokenizer
-from toolfmt.formats.tokens.token_parser import marker_texts
-from toolfmt.formats.tokens.vocabulary import Tokens
+from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
+from toolfmt.formats.parser.tokens.token_parser import marker_texts
+from toolfmt.formats.parser.tokens.vocabulary import Tokens
 from toolfmt.messages.events import Event
 
 _MOST_PENDING = 10_000

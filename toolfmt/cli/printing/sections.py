@@ -21,6 +21,8 @@ from toolfmt.inspect.report.report import Answer, Report, RuntimeSupport, Tokens
 
 _MOST, _MOST_IDLE = 3, 8
 """Maximum number of variables in the summary, and of named variables without effect; the others are counted."""
+_MOST_MARKERS = 6
+"""Maximum number of markers in a line; the others are counted."""
 
 
 def chapters(report: Report) -> list[tuple[str, Text]]:
@@ -104,6 +106,22 @@ def _share(condition: PrefixCondition) -> str:
 def _tokens(tokens: Tokens | None) -> list[str]:
     if tokens is None or not tokens.tools:
         return []
+    return [*_costs_in_short(tokens), *_marker_tokens(tokens)]
+
+
+def _marker_tokens(tokens: Tokens) -> list[str]:
+    """Return a line on which markers are tokens: a parser of token ids accepts them only as these."""
+    markers = [marker for marker in tokens.markers if marker.kind != "stop"]
+    whole = [marker.marker for marker in markers if len(marker.tokens) == 1]
+    split = [marker.marker for marker in markers if len(marker.tokens) != 1]
+    if not markers:
+        return []
+    parts = [f"markers that are one token: {listed_first(whole, _MOST_MARKERS)}"] if whole else []
+    parts += [f"in several tokens: {listed_first(split, _MOST_MARKERS)}"] if split and whole else []
+    return ["; ".join(parts) or f"no marker is one token: {listed_first(split, _MOST_MARKERS)}"]
+
+
+def _costs_in_short(tokens: Tokens) -> list[str]:
     count = len(tokens.tools)
     whose = "" if tokens.given else "example "
     of = "" if tokens.context is None else f" of {tokens.context:,}"

@@ -19,7 +19,7 @@ from functools import cache, cached_property
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from toolfmt.formats.tokens.marker_tokens import added_tokens, is_marker
+from toolfmt.formats.parser.tokens.marker_tokens import added_tokens, is_marker
 
 Piece: TypeAlias = str | bytes
 """The text of a token, or its bytes if they are not whole characters."""

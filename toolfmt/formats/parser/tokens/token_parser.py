@@ -17,9 +17,9 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.formats.engines.call_builder import UncheckedEnd
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.parser import Parser, for_tokens, stop_strings
-from toolfmt.formats.tokens.detokenizer import Detokenizer
-from toolfmt.formats.tokens.token_markers import TokenMarkers, token_markers
-from toolfmt.formats.tokens.vocabulary import Tokens, without_noncharacters
+from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
+from toolfmt.formats.parser.tokens.token_markers import TokenMarkers, token_markers
+from toolfmt.formats.parser.tokens.vocabulary import Tokens, without_noncharacters
 from toolfmt.messages.events import (
     Content,
     Event,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecs import utf_8_decode
 from collections.abc import Iterable, Mapping
 
-from toolfmt.formats.tokens.vocabulary import Tokens, without_noncharacters
+from toolfmt.formats.parser.tokens.vocabulary import Tokens, without_noncharacters
 
 
 class Detokenizer:

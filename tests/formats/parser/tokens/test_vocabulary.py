@@ -15,8 +15,8 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from toolfmt.formats import Parser, TokenParser
-from toolfmt.formats.tokens.detokenizer import Detokenizer
-from toolfmt.formats.tokens.vocabulary import Tokens
+from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
+from toolfmt.formats.parser.tokens.vocabulary import Tokens
 from toolfmt.messages.events import Content, ToolCallEnd
 from toolfmt.render.token_ids import encoded, token_ids
 
