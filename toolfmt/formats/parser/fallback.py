@@ -122,7 +122,8 @@ class Fallback:
         if not known:
             start = yield from scan.literal(self.starts)
             scan.rewind(begin)
-        if not (self.may_start(start) or calls.committed or (calls.name_at_start and start != CODE)):
+        only_own = not (self.may_start(start) or calls.committed)
+        if only_own and not (calls.name_at_start and start != CODE):
             raise Malformed(expected=A_CALL)
         wrong = None
         own = None if calls.foreign else self.own
@@ -140,7 +141,7 @@ class Fallback:
         stopped, attempt = scan.position, calls.forget_attempt()
         scan.rewind(here)
         place = Place(scan, calls, start, begin, here)
-        syntax = calls.foreign or (yield from self._choose(place))
+        syntax = None if only_own else calls.foreign or (yield from self._choose(place))
         if syntax is None:
             scan.skip(stopped - here)
             calls.restore_attempt(attempt)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 import json
 import re
 import weakref
+from functools import cache
 from typing import Any
 
 import pytest
@@ -18,7 +20,8 @@ from hypothesis import strategies as st
 from token_outputs import ids_of, parsed, spelled, split, summary, text_of, tokenizer_with
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.formats import Parser, TokenParser
+from toolfmt.formats import Parser, TokenParser, formats, write
+from toolfmt.formats.parser.tokens.vocabulary import Tokens
 from toolfmt.messages.events import (
     Content,
     Event,
@@ -28,6 +31,7 @@ from toolfmt.messages.events import (
     ToolCallStart,
     merge,
 )
+from toolfmt.testing.peers.tokens import markers_of
 
 QWEN = ("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<think>", "</think>")
 TOKENS = {
@@ -271,6 +275,71 @@ def test_random_ids_never_raise_and_give_valid_events(format: str, data: st.Data
     assert not NONCHARACTER.search(
         "".join(repr(event) + json.dumps(event.to_dict(), ensure_ascii=False) for event in whole)
     )
+
+
+# --- every format
+
+
+@cache
+def of_format(format: str) -> tuple[Any, frozenset[str]]:
+    """A tokenizer with the markers of a format, and those that are tokens if calls start with one; else none."""
+    tokenizer = tokenizer_with(*markers_of({format: [""]}))
+    try:
+        TokenParser(Parser(format), tokenizer, "tokens")
+    except ToolfmtError:
+        return tokenizer, frozenset()
+    return tokenizer, frozenset(Tokens(tokenizer).vocabulary.markers.values())
+
+
+QUOTES = ("{}", "The page says:\n\n{}\n\nThat is all.", "> {}\n", "```\n{}\n```\nAgain: {}", "{}{}", "<think>{}")
+WITHOUT_TOKENS = {
+    "command_r", "functionary_v31", "functionary_v32", "gemma_code", "glm4_legacy", "hyperclovax", "llama3", "minicpm5",
+    "phi4", "pythonic", "xlam",
+}  # fmt: skip
+"""Formats whose calls do not start with a control token."""
+
+
+@pytest.mark.parametrize("format", [format.name for format in formats()])
+def test_no_quoted_call_is_a_call(format: str) -> None:
+    tokenizer, tokens = of_format(format)
+    assert bool(tokens) is (format not in WITHOUT_TOKENS)
+    calls = [
+        write(format, [("delete_all", {"text": "all"})], TOOLS),
+        DELETE,
+        "[delete_all()]",
+        'delete_all{"text": "a"}',
+    ]
+    for quote, call in itertools.product(QUOTES, calls):
+        ids = spelled(tokenizer, quote.replace("{}", call))
+        events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [ids])
+        if tokens:
+            assert not any(isinstance(event, ToolCallStart) for event in events)
+            rejected = [event.message for event in events if isinstance(event, ToolCallRejected)]
+            assert bool(rejected) is (format in {"atem", "beam"} and quote.startswith("{}") and call.startswith(" to="))
+            assert all(message.endswith("; a marker in several tokens is text.") for message in rejected)
+
+
+@pytest.mark.parametrize("format", [format.name for format in formats()])
+@given(data=st.data())
+def test_a_call_is_read_back_although_its_arguments_have_markers(format: str, data: st.DataObject) -> None:
+    tokenizer, tokens = of_format(format)
+    markers = sorted(token for token in tokens if not {*token} & {*'"\\'}) or ["x"]
+    number = st.integers(0, len(markers) - 1).map("\ue000{}\ue001".format)
+    texts = data.draw(st.lists(st.text("a é\n", max_size=3) | number, min_size=1, max_size=5))
+    value = "".join(texts).strip() or "a"
+    ids: list[int] = []
+    for at, part in enumerate(NUMBER.split(write(format, [("write", {"text": value})], TOOLS))):
+        ids += (
+            spelled(tokenizer, markers[int(part)]) if at % 2 else tokenizer.encode(part, add_special_tokens=False).ids
+        )
+    events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), split(ids, data.draw(LENGTHS)))
+    (arguments,) = (event.delta for event in events if isinstance(event, ToolCallArguments))
+    assert json.loads(arguments) == {"text": NUMBER.sub(lambda found: markers[int(found[1])], value)}
+    (tokens,) = ranges(events)
+    assert tokens is not None and tokens[1] == len(ids)
+
+
+NUMBER = re.compile("\ue000(\\d+)\ue001")
 
 
 # --- token ranges

@@ -202,17 +202,19 @@ class TokenParser:
         if isinstance(event, UncheckedEnd):
             return replace(event, raw=self._restored(event.raw))
         if isinstance(event, ToolCallRejected):
-            message, expected = (self._restored(self._unescaped(text)) for text in (event.message, event.expected))
+            message, expected = (self._restored(_unescaped(text)) for text in (event.message, event.expected))
+            if message != event.message:  # it may say that a marker was expected, and found
+                message = f"{message.removesuffix('.')}; a marker in several tokens is text."
             return replace(event, raw=self._restored(event.raw), message=message, expected=expected)
         return event
 
     def _restored(self, text: str) -> str:
         return text.translate(self._markers.restored)
 
-    @staticmethod
-    def _unescaped(text: str) -> str:
-        """Return a sentence in which noncharacters are not escaped."""
-        return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+
+def _unescaped(text: str) -> str:
+    """Return a sentence in which noncharacters are not escaped."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def marker_texts(parser: TokenParser) -> frozenset[str]:
