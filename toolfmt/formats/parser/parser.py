@@ -7,7 +7,7 @@ programming error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NoReturn
 
 from toolfmt.formats.format import ToolCallFormat
@@ -245,7 +245,9 @@ def stop_strings(parser: Parser) -> frozenset[str]:
     return parser._stop.literals if parser._stop else frozenset()
 
 
-def for_tokens(parser: Parser, tokens: frozenset[str]) -> tuple[Parser, ArgumentCheck | None]:
+def for_tokens(
+    parser: Parser, tokens: frozenset[str], change_prefix: Callable[[str], str]
+) -> tuple[Parser, ArgumentCheck | None]:
     """Return a new parser with the options of another one, and its check of the arguments, which the caller applies.
 
     The new parser ends each call to check with an `UncheckedEnd`.
@@ -253,6 +255,7 @@ def for_tokens(parser: Parser, tokens: frozenset[str]) -> tuple[Parser, Argument
     Args:
         parser: A parser that was not fed.
         tokens: If there are any, only what starts with a marker that has one of these texts is a call.
+        change_prefix: Returns the prefix to parse, for the parser's own, which is as long.
 
     Raises:
         ValueError: The parser was already fed.
@@ -262,7 +265,8 @@ def for_tokens(parser: Parser, tokens: frozenset[str]) -> tuple[Parser, Argument
         raise ValueError("the parser was already fed; pass a new one")
     twin = object.__new__(Parser)
     twin.__dict__.update(parser.__dict__)
-    driver = Driver(parser.format, parser._schemas, **parser._options, validate=parser._validate, tokens=tokens)
+    options = {**parser._options, "prefix": change_prefix(parser._options["prefix"])}
+    driver = Driver(parser.format, parser._schemas, **options, validate=parser._validate, tokens=tokens)
     check, driver.check = driver.check, None
     twin._driver = driver
     return twin, check

@@ -25,6 +25,7 @@ from toolfmt.formats.parser.tokens.vocabulary import Tokens
 from toolfmt.messages.events import (
     Content,
     Event,
+    Reasoning,
     ToolCallArguments,
     ToolCallEnd,
     ToolCallRejected,
@@ -335,8 +336,8 @@ def test_a_call_is_read_back_although_its_arguments_have_markers(format: str, da
     events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), split(ids, data.draw(LENGTHS)))
     (arguments,) = (event.delta for event in events if isinstance(event, ToolCallArguments))
     assert json.loads(arguments) == {"text": NUMBER.sub(lambda found: markers[int(found[1])], value)}
-    (tokens,) = ranges(events)
-    assert tokens is not None and tokens[1] == len(ids)
+    (whole,) = ranges(events)
+    assert whole is not None and whole[1] == len(ids)
 
 
 NUMBER = re.compile("\ue000(\\d+)\ue001")
@@ -470,6 +471,35 @@ def test_the_prompt_may_have_opened_the_reasoning() -> None:
     assert [event.to_dict() for event in parser.continued] == [{"type": "reasoning", "text": "\nHm"}]
     output = f", </think> ends it.«</think>»«<tool_call>»{WEATHER}«</tool_call>»"
     assert summary(parsed(parser, [ids_of(tokenizer, output)])) == [("reasoning", ", </think> ends it."), CALL]
+
+
+@pytest.mark.parametrize("prefix", ["A <tool_", "A <tool_call", "<think>Hm</thi", "<"])
+def test_a_marker_that_begins_in_the_prompt_is_no_token(prefix: str) -> None:
+    tokenizer = tokenizer_with(*QWEN)
+    marker = "</think>" if "</" in prefix else "<tool_call>"
+    rest = f"{marker[len(prefix) - prefix.rindex('<') :]}{DELETE}</tool_call>"
+    parser = TokenParser(Parser("json", tools=TOOLS, prefix=prefix), tokenizer)
+    events = parsed(parser, [spelled(tokenizer, rest)])
+    assert not any(isinstance(event, ToolCallEnd) for event in events)
+    shown = "".join(event.text for event in [*parser.continued, *events] if isinstance(event, (Content, Reasoning)))
+    assert shown.endswith(f"{prefix[prefix.rindex('<') :]}{rest}")
+
+
+def test_a_marker_at_the_end_of_the_prompt_counts() -> None:
+    tokenizer = tokenizer_with(*QWEN, "<think>\n")
+    parser = TokenParser(Parser("json", tools=TOOLS, prefix="<think>"), tokenizer)
+    assert summary(parsed(parser, [ids_of(tokenizer, "Hm.«</think>»Yes.")])) == [
+        ("reasoning", "Hm."),
+        ("content", "Yes."),
+    ]
+
+
+def test_ids_may_follow_texts_without_a_range() -> None:
+    tokenizer = tokenizer_with(*QWEN)
+    parser = TokenParser(Parser("json", tools=TOOLS), tokenizer)
+    events = [*parser.feed("A <think>: "), *parser.feed(ids_of(tokenizer, f"«<tool_call>»{WEATHER}«</tool_call>»"))]
+    assert summary(merge([*events, *parser.finish()])) == [("content", "A <think>: "), CALL]
+    assert ranges(events) == [None]
 
 
 def test_a_message_about_a_rejected_call_has_the_text_of_the_model() -> None:

@@ -70,12 +70,12 @@ class TokenParser:
             )
         self._markers = TokenMarkers() if markers == "text" else found
         starts = self._markers.texts if self._markers.start_calls else frozenset[str]()
-        self._parser, self._check = for_tokens(parser, starts)
+        self._has_hidden = False
+        self._parser, self._check = for_tokens(parser, starts, self._without_open_marker)
         self._detokenizer = Detokenizer(tokens, self._markers.ids)
-        self._has_ids = tokens.has_ids
+        self._knows_ids = self._has_ranges = tokens.has_ids
         self._held = ""
         """Text at the end that may become a marker in other tokens."""
-        self._has_hidden = False
         self._unchecked: list[Event] = []
 
     def feed(self, ids: Iterable[int] | str, *, special: bool = False) -> list[Event]:
@@ -90,9 +90,9 @@ class TokenParser:
             TypeError: An id is not an integer, or ids are given without a tokenizer.
         """
         if isinstance(ids, str):
-            self._has_ids = False
+            self._has_ranges = False
             pieces = [(without_noncharacters(ids), special)]
-        elif self._has_ids:
+        elif self._knows_ids:
             pieces = self._detokenizer.feed(ids.tolist() if hasattr(ids, "tolist") else ids)
         else:
             raise TypeError("the tokens of this output are texts; pass a tokenizer to feed ids")
@@ -132,7 +132,7 @@ class TokenParser:
     @property
     def continued(self) -> list[Event]:
         """The content and reasoning of this output that the prefix already contains, as in `Parser`."""
-        return self._parser.continued
+        return list(map(self._with_text, self._parser.continued))
 
     @property
     def ended(self) -> bool:
@@ -172,6 +172,17 @@ class TokenParser:
         text = "".join((*parts, text[at:])) if parts else text
         return self._parser.feed(text) if text else []
 
+    def _without_open_marker(self, prefix: str) -> str:
+        """Return a prefix of the output whose end cannot become a marker: the rest of it would be no token."""
+        begin, markers = 0, self._markers
+        while not prefix.endswith(tuple(markers.texts)) and (found := markers.literals.search(prefix, begin, False)):
+            begin, marker = found
+            if not marker:
+                self._has_hidden = True
+                return prefix[:begin] + markers.hidden[prefix[begin]] + prefix[begin + 1 :]
+            begin += len(marker)
+        return prefix
+
     def _finished(self, events: list[Event]) -> list[Event]:
         """Return the events with the text of the model, checked, and with ranges of tokens."""
         if self._has_hidden:
@@ -179,7 +190,7 @@ class TokenParser:
         if self._check is not None:
             self._unchecked += events
             events = self._check.take(self._unchecked)
-        if self._has_ids:
+        if self._has_ranges:
             for event in events:
                 if isinstance(event, (ToolCallEnd, ToolCallRejected)):
                     event.tokens = self._token_range(*event.span)
