@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from model_cases import MODELS
 from small_tokenizers import by_bytes, by_pieces
+from token_outputs import ids_of, tokenizer_with
 
 import toolfmt
 from toolfmt.errors import ToolfmtError
@@ -51,6 +52,39 @@ def test_the_next_prompt_begins_with_the_ids_so_far(kind: str, stopped: bool, re
     assert tokenizer.decode(new, skip_special_tokens=False).replace(" ", "") == text.replace(" ", "")
     if result != MARKERS:
         assert new == encoded(tokenizer, f"{prompt.text}{OUTPUT}{text}")[-len(new) :]
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_an_output_of_ids_may_quote_calls_and_stop_strings(stopped: bool) -> None:
+    tokenizer = tokenizer_with("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>")
+    talk = toolfmt.Conversation(toolfmt.load(MODELS / "json-frames", trusted=True), [], TOOLS)
+    talk.add({"role": "user", "content": "the name of the cat?"})
+    prompt_ids = talk.prompt().prompt.token_ids(tokenizer)
+    quote = f"It says {OUTPUT}<|im_end|> é.\n"
+    call = OUTPUT.replace("<tool_call>", "«<tool_call>»").replace("</tool_call>", "«</tool_call>»")
+    ids = ids_of(tokenizer, quote + call + "«<|im_end|>»" * stopped)
+    message = talk.answered(ids, tokenizer=tokenizer)
+    assert (message.content, [call.name for call in message.tool_calls]) == (quote, ["look"])
+    assert talk.messages[-1]["content"] == quote
+    talk.result(message.tool_calls[0].id, "the mat")
+    following = talk.token_ids(prompt_ids, ids, tokenizer)
+    assert following[: len(prompt_ids) + len(ids)] == [*prompt_ids, *ids]
+    assert (
+        following.count(ids_of(tokenizer, "«<|im_end|>»")[0])
+        == prompt_ids.count(ids_of(tokenizer, "«<|im_end|>»")[0]) + 2
+    )
+    with pytest.raises(TypeError, match="the tokenizer is NoneType"):
+        talk.answered(ids)
+
+
+def test_the_end_of_a_cut_output_of_ids_is_incomplete() -> None:
+    tokenizer = tokenizer_with("<tool_call>", "</tool_call>")
+    talk = toolfmt.Conversation(toolfmt.load(MODELS / "json-frames", trusted=True), [], TOOLS)
+    talk.add({"role": "user", "content": "the name of the cat?"})
+    talk.prompt()
+    ids = ids_of(tokenizer, '«<tool_call>»\n{"name":"look","arguments":{"at":"th')
+    message = talk.answered(ids, cut=True, tokenizer=tokenizer)
+    assert [rejected.reason for rejected in message.rejected] == ["incomplete_output"]
 
 
 def test_without_an_output_or_if_the_output_cannot_be_kept_the_reason_is_given() -> None:

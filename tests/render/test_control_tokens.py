@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models
 
 from toolfmt.errors import BadMessages, BadTools, ToolfmtError
-from toolfmt.formats.parser.tokens.marker_tokens import is_marker
+from toolfmt.formats.parser.tokens.added_tokens import is_marker
 from toolfmt.inspect.probe.added_tokens import markers_in_config
 from toolfmt.inspect.profiling import profile_files
 from toolfmt.inspect.report.template_profile import TemplateProfile

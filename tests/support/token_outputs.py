@@ -42,7 +42,7 @@ def tokenizer_with(*markers: str) -> Tokenizer:
     return tokenizer
 
 
-def spelled(tokenizer: Tokenizer, text: str) -> list[int]:
+def ordinary_ids(text: str) -> list[int]:
     """The ids of a text in ordinary tokens."""
     return tokenizer_with().encode(text, add_special_tokens=False).ids if text else []
 
@@ -56,7 +56,7 @@ def ids_of(tokenizer: Tokenizer, output: str) -> list[int]:
             assert id is not None, part
             ids.append(id)
         else:
-            ids += spelled(tokenizer, part)
+            ids += ordinary_ids(part)
     return ids
 
 

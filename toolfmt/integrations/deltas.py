@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from toolfmt.formats import Parser, ToolCallFormat, formats
+from toolfmt.integrations.aligned_parser import AlignedParser
 from toolfmt.integrations.protocols import Chat
-from toolfmt.integrations.token_texts import TokenTexts
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallRejected
 from toolfmt.messages.message import CALL_ID
 
@@ -52,7 +52,7 @@ class Deltas:
         call_id: str = CALL_ID,
         tokenizer: Any = None,
     ) -> None:
-        self._parser = TokenTexts(Parser(format, tools=tools, reasoning="text"), tokenizer)
+        self._parser = AlignedParser(Parser(format, tools=tools, reasoning="text"), tokenizer)
         self._chat = Chat("", "", 0, taken_ids=taken_ids, call_id=call_id, whole_calls=whole_calls)
         self._later: list[Event] = []
 

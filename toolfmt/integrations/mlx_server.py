@@ -39,9 +39,9 @@ from toolfmt.formats import Parser, ToolCallFormat, default_format
 from toolfmt.formats.serialization.files import named_format
 from toolfmt.grammars.grammar import Grammar, grammar
 from toolfmt.grammars.masks import Masks, marker_ids
+from toolfmt.integrations.aligned_parser import AlignedParser
 from toolfmt.integrations.mlx import GrammarProcessor, stop_tokens
 from toolfmt.integrations.protocols import Chat, FinishReason, Payload
-from toolfmt.integrations.token_texts import TokenTexts
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import taken_ids
 from toolfmt.model.model import Model
@@ -80,7 +80,7 @@ class ChatRequest(server.CompletionRequest):  # type: ignore[misc]  # mlx-lm's t
 
     choice: str = ""
     parallel: bool = True
-    parser: TokenTexts | None = None
+    parser: AlignedParser | None = None
     ends: set[int] = field(default_factory=set)
 
 
@@ -119,7 +119,7 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
             tokenizer = _Rendered(tokenizer, prompt.text)
         ids, *others = super()._tokenize(tokenizer, request, args)
         tail = tokenizer.decode(ids[-_TAIL:])
-        request.parser = TokenTexts(self._parser(model, prompt, request, tail), tokenizer)
+        request.parser = AlignedParser(self._parser(model, prompt, request, tail), tokenizer)
         request.ends = stop_tokens(tokenizer, model.profile.stop) | set(tokenizer.eos_token_ids)
         if request.choice:
             prefix = tail if prompt is None else prompt.prefill

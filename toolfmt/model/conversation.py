@@ -14,8 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import ToolfmtError, WorkerUnavailable
+from toolfmt.formats import Parser, TokenParser
+from toolfmt.formats.parser.tokens.detokenizer import text_of
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.messages.arguments import unreadable_rejected
+from toolfmt.messages.events import Event
 from toolfmt.messages.message import Message, stored_message, taken_ids
 from toolfmt.render.backend import REASONING_LEFT_OUT
 from toolfmt.render.budget import Budget
@@ -112,29 +115,40 @@ class Conversation:
         text = content if isinstance(content, (str, list)) else json.dumps(content, ensure_ascii=False, default=str)
         self.add({"role": "tool", "tool_call_id": call_id, "content": text})
 
-    def answered(self, text: str, *, cut: bool = False) -> Message:
+    def answered(self, output: str | Sequence[int], *, cut: bool = False, tokenizer: Any = None) -> Message:
         """Add the model's raw output after the last prompt, and return it as a message.
 
         Call ids are unique in the conversation. Rejected calls stay in the conversation as text. A call whose arguments
         JSON cannot represent (a duplicate name, 1e999) is rejected as `invalid_arguments`. Never raises because of the
-        text.
+        output.
 
         Args:
-            text: The complete output.
+            output: The complete output: its text, or its token ids. Of token ids, a marker that is one token counts
+                only where the model wrote that token (`toolfmt.TokenParser`).
             cut: The model stopped at its token limit.
+            tokenizer: The tokenizer of the token ids, as for `toolfmt.TokenParser`.
 
         Raises:
             ToolfmtError: There is no prompt for this output, or `Prompt.parser` raises.
+            TypeError: The output is token ids, and `tokenizer` is not a tokenizer.
         """
         prompt = self._last_prompt
         if prompt is None:
             raise ToolfmtError("there is no prompt yet that this text could follow; call prompt() first")
-        parser = prompt.parser()
-        read = [*parser.feed(text), *parser.finish(cut=cut)]
+        parser: Parser | TokenParser
+        if isinstance(output, str):
+            parser, text, kept = prompt.parser(), output, _up_to_stop(output, prompt)
+            read = parser.feed(text)
+        else:
+            parser = with_ids = TokenParser(prompt.parser(), tokenizer)
+            read, end = _read_ids(with_ids, output)
+            text = text_of(output[:end], tokenizer)
+            kept = _without_stop(text, prompt)
+        read += parser.finish(cut=cut)
         events = unreadable_rejected([*parser.continued, *read], text)
         message = Message.from_events(events, taken_ids(self.messages), parser.format.call_id)
         stored = stored_message(events, message)
-        self._computed = prompt.text + _up_to_stop(text, prompt)
+        self._computed = prompt.text + kept
         self._shown = prompt.strategy, prompt.shown_tools
         unchanged = _reprs(self.messages) == self._prompted_with
         self._spans = prompt.spans
@@ -285,5 +299,19 @@ def _turn_end(after: str, stop: Iterable[str], written: str) -> int | None:
 def _up_to_stop(text: str, prompt: Prompt) -> str:
     """Return the text up to where the prompt's parser ends it, without a stop string that ends a call."""
     ended = [at for mark in prompt.ending_answers() if (at := text.find(mark)) >= 0]
-    kept = text[: min(ended)] if ended else text
+    return _without_stop(text[: min(ended)] if ended else text, prompt)
+
+
+def _read_ids(parser: TokenParser, ids: Sequence[int]) -> tuple[list[Event], int]:
+    """Return the events of token ids, and the number of those up to the end of the output."""
+    events: list[Event] = []
+    for number, id in enumerate(ids, 1):
+        events += parser.feed([id])
+        if parser.ended:
+            return events, number
+    return events, len(ids)
+
+
+def _without_stop(kept: str, prompt: Prompt) -> str:
+    """Return a text without a stop string at its end."""
     return next((kept.removesuffix(mark) for mark in prompt.stop if mark and kept.endswith(mark)), kept)

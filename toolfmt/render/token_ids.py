@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.formats.parser.tokens.marker_tokens import added_tokens
+from toolfmt.formats.parser.tokens.added_tokens import added_tokens
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.messages.tools import kind_of
 from toolfmt.render.adapt.control_tokens import beginnings, dot_for

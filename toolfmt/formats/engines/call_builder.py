@@ -79,6 +79,8 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     """The id of the open call, while it is withheld."""
     name_at_start = False
     """Whether a call may start with its name here, as some formats allow at the start of an output."""
+    token_starts = False
+    """Whether calls start only at marker tokens, so that no text of the model precedes a call in its frame."""
     _written = ""
     """The name that the model wrote. It differs from `_name` if that is a repair which is not allowed."""
     name_at = -1
@@ -346,7 +348,7 @@ class CallBuilder(DeclaredTools, ArgumentsText):
     def copy(self, scan: Scan) -> CallBuilder:
         """Return calls of the same tools for another scanner."""
         twin = CallBuilder(scan, self._schemas, self._allowed, self._ends)
-        twin.checked, twin.name_at_start = self.checked, self.name_at_start
+        twin.checked, twin.name_at_start, twin.token_starts = self.checked, self.name_at_start, self.token_starts
         twin._types, twin.framed_until = self._types, self.framed_until
         twin.index, twin.foreign, twin.opener = self.index - self._open, self.foreign, self.opener
         twin.earlier = self.earlier

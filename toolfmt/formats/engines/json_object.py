@@ -265,7 +265,7 @@ class JsonObject(Frame):
 
         It is 0 if there is none, or if the object is not a call of a declared tool. Only whitespace is consumed.
         """
-        if not calls.declared or len(self.closer) < MIN_CONTROL_TOKEN or self._surroundings.lead:
+        if calls.token_starts or not calls.declared or len(self.closer) < MIN_CONTROL_TOKEN or self._surroundings.lead:
             return 0
         spaces = yield from scan.spaces()
         if not (yield from scan.peek()).isalpha() or (spaces and "\n" not in spaces):

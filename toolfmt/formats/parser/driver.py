@@ -80,9 +80,9 @@ class Driver:
         tokens: frozenset[str] = frozenset(),
     ) -> None:
         """`prefix` is the beginning of the output in the prompt; `allowed` has the tolerances that may be applied (None
-        for all); `verbatim` leaves reasoning in the content; `validate` checks arguments; `tokens` are the texts of
-        tokens with which calls start, if only such calls count."""
-        self.format, self.markers, self.verbatim = format, format.markers, verbatim
+        for all); `verbatim` leaves reasoning in the content; `validate` checks arguments; `tokens` is for `Fallback`.
+        """
+        self.format, self.markers, self.verbatim, self.tokens = format, format.markers, verbatim, tokens
         self.continued: list[Event] = []
         """Content and reasoning of the output that the prefix contains."""
         self.scan = Scan(offset=-len(prefix))
@@ -91,8 +91,7 @@ class Driver:
         self.events = self.calls.events
         self.parts: list[str] = []
         self.waiting = self.text = self.check = None
-        if validate is not None:
-            self.calls.checked = True
+        self.calls.checked, self.calls.token_starts = validate is not None, bool(tokens)
         if self.markers.name_at_start and not (tokens and format.name_at_start == "tolerated"):
             self.calls.name_at_start = True
         self.reading: Iterator[PendingSpan | None] = self.read()
@@ -355,7 +354,7 @@ class Driver:
 
     @property
     def recovery(self) -> Recovery:
-        return Recovery(self.format, self.scan, self.calls)
+        return Recovery(self.format, self.scan, self.calls, self.tokens)
 
     def _reason(self, closers: tuple[str, ...]) -> Reading[None]:
         """Parse a reasoning block up to its end marker, or up to the call that ends it."""

@@ -167,7 +167,7 @@ class Fallback:
             if not calls.committed or not syntax.opener:
                 raise
             wrong.resumed = True
-            if not (yield from Recovery(syntax.format, scan, calls).resume(attempted=False)):
+            if not (yield from Recovery(syntax.format, scan, calls, self.tokens).resume(attempted=False)):
                 raise
             calls.reject(wrong.reason, wrong.expected, wrong.at)
             calls.begin_foreign(syntax, syntax.text)

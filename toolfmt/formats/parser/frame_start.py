@@ -75,7 +75,7 @@ def _skip_text(engine: Engine, markers: Markers, scan: Scan, calls: CallBuilder)
     is quoted, and no bracket, which may belong to a damaged call.
     """
     inner, begin = markers.inner.openers, scan.position
-    if not inner or not calls.declared:
+    if calls.token_starts or not inner or not calls.declared:
         return False
     opener = calls.opener
     tag = _TAG.fullmatch(opener)

@@ -6,6 +6,7 @@ The driver asks, and keeps all text from the start marker of the call on. Every 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import read_name
@@ -27,10 +28,13 @@ _NUMBER = re.compile(r":[0-9]+\Z")
 
 
 class Recovery:
-    """Recovers from malformed calls of one format."""
+    """Recovers from malformed calls of one format.
 
-    def __init__(self, format: ToolCallFormat, scan: Scan, calls: CallBuilder) -> None:
-        self._format, self._scan, self._calls = format, scan, calls
+    If there are `tokens`, parsing resumes only at markers that contain one: the rest may be text of an argument.
+    """
+
+    def __init__(self, format: ToolCallFormat, scan: Scan, calls: CallBuilder, tokens: frozenset[str]) -> None:
+        self._format, self._scan, self._calls, self._tokens = format, scan, calls, tokens
         self._markers = format.markers
 
     def attempted(self, begin: int) -> Reading[bool]:
@@ -96,7 +100,10 @@ class Recovery:
         """
         scan, inner = self._scan, self._markers.inner
         error = scan.position
-        found = yield from scan.find_near(self._markers.resume_at, MOST_REJECTED)
+        wanted = self._markers.resume_at
+        if self._tokens:
+            wanted = literals(*(wanted.literals & {*BLANK_LINES}), *self._counting(wanted.literals))
+        found = yield from scan.find_near(wanted, MOST_REJECTED)
         if attempted and found in ("", *BLANK_LINES, *self._format.openers):
             scan.rewind(error)
             found = yield from scan.find_near(_LINE_END, MOST_REJECTED)
@@ -120,6 +127,10 @@ class Recovery:
             scan.rewind(error)
         return False
 
+    def _counting(self, markers: Iterable[str]) -> Iterable[str]:
+        """Return the markers at which parsing may resume."""
+        return [mark for mark in markers if not self._tokens or any(token in mark for token in self._tokens)]
+
     def may_continue(self, stopped: int) -> bool:
         """Whether more text might have continued a call that was malformed only because the output was cut.
 
@@ -133,7 +144,7 @@ class Recovery:
     def _another_follows(self) -> Reading[bool]:
         """Whether another call of the frame follows the end marker of one. The end marker of the frame is read."""
         scan, inner, frame_closers = self._scan, self._markers.inner, self._markers.frame_closers
-        behind = literals(*frame_closers, *inner.openers, *inner.skipped)
+        behind = literals(*frame_closers, *self._counting(inner.openers), *inner.skipped)
         while True:
             here = scan.position
             yield from scan.skip_spaces()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolfmt.formats.parser.tokens.marker_tokens import is_marker
+from toolfmt.formats.parser.tokens.added_tokens import is_marker
 
 SPACE_MARK = "▁"
 """SentencePiece's replacement for a space."""

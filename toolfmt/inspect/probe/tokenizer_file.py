@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.formats.parser.tokens.marker_tokens import is_marker
+from toolfmt.formats.parser.tokens.added_tokens import is_marker
 from toolfmt.templates.files.safe_open import NoFile, opened, read_at_most
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any
 
 from toolfmt.errors import BadMessages, BadTools
-from toolfmt.formats.parser.tokens.marker_tokens import is_marker
+from toolfmt.formats.parser.tokens.added_tokens import is_marker
 from toolfmt.inspect.probe.added_tokens import markers_in_config
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import MARK

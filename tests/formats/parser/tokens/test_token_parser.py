@@ -14,10 +14,11 @@ import weakref
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from token_outputs import ids_of, parsed, spelled, split, summary, text_of, tokenizer_with
+from token_outputs import ids_of, ordinary_ids, parsed, split, summary, text_of, tokenizer_with
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import Parser, TokenParser, formats, write
@@ -311,7 +312,7 @@ def test_no_quoted_call_is_a_call(format: str) -> None:
         'delete_all{"text": "a"}',
     ]
     for quote, call in itertools.product(QUOTES, calls):
-        ids = spelled(tokenizer, quote.replace("{}", call))
+        ids = ordinary_ids(quote.replace("{}", call))
         events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [ids])
         if tokens:
             assert not any(isinstance(event, ToolCallStart) for event in events)
@@ -330,9 +331,7 @@ def test_a_call_is_read_back_although_its_arguments_have_markers(format: str, da
     value = "".join(texts).strip() or "a"
     ids: list[int] = []
     for at, part in enumerate(NUMBER.split(write(format, [("write", {"text": value})], TOOLS))):
-        ids += (
-            spelled(tokenizer, markers[int(part)]) if at % 2 else tokenizer.encode(part, add_special_tokens=False).ids
-        )
+        ids += ordinary_ids(markers[int(part)]) if at % 2 else tokenizer.encode(part, add_special_tokens=False).ids
     events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), split(ids, data.draw(LENGTHS)))
     (arguments,) = (event.delta for event in events if isinstance(event, ToolCallArguments))
     assert json.loads(arguments) == {"text": NUMBER.sub(lambda found: markers[int(found[1])], value)}
@@ -371,7 +370,7 @@ def test_an_ended_and_a_rejected_call_have_the_range_of_their_tokens() -> None:
 
 def test_all_tokens_of_a_character_at_the_edge_are_in_the_range() -> None:
     tokenizer = tokenizer_with(*QWEN)
-    broken = spelled(tokenizer, "🦜")
+    broken = ordinary_ids("🦜")
     assert len(broken) > 1
     start, end = ids_of(tokenizer, "«<tool_call>»"), ids_of(tokenizer, '{"name": "write", "arguments": {"text": "')
     ids = [*broken[:1], *start, *end, *broken[:-1]]
@@ -407,8 +406,49 @@ def test_texts_that_say_which_are_special_tokens_give_the_same(name: str) -> Non
 
 
 def test_ids_need_a_tokenizer() -> None:
-    with pytest.raises(TypeError, match="pass a tokenizer"):
+    with pytest.raises(TypeError, match="this parser got no tokenizer"):
         TokenParser(Parser("json"), ["<tool_call>"]).feed([0])
+
+
+def test_what_is_no_id_is_rejected() -> None:
+    tokenizer = tokenizer_with(*QWEN)
+    wrong: list[Any] = [5, b"a", ["a"], [3.5], [None], None]
+    for ids in wrong:
+        with pytest.raises(TypeError):
+            TokenParser(Parser("json"), tokenizer).feed(ids)
+    parser = TokenParser(Parser("json"), tokenizer)
+    ids = np.array(ordinary_ids("é<a> b"))
+    assert summary(merge([*parser.feed(ids[:1]), *parser.feed(iter(ids[1:])), *parser.finish()])) == [
+        ("content", "é<a> b")
+    ]
+
+
+def test_the_markers_that_count_only_as_tokens_are_shown() -> None:
+    for tokenizer, expected in (
+        (tokenizer_with(*QWEN, "<|other|>", "<table>"), set(QWEN)),
+        (tokenizer_with("plain", "  ", "<tool"), set()),
+        (["<think>", "<unused7>"], {"<think>"}),
+    ):
+        assert TokenParser(Parser("json"), tokenizer).marker_tokens == expected
+    assert TokenParser(Parser("json"), tokenizer_with(*QWEN), "text").marker_tokens == set()
+
+
+@pytest.mark.parametrize(
+    "format", ["xml_function", "minimax_m2", "dots", "seed_oss", "step3", "json", "ernie45", "gemma4"]
+)
+@given(data=st.data())
+def test_a_call_that_breaks_off_in_a_quoted_one_does_not_start_it(format: str, data: st.DataObject) -> None:
+    tokenizer, _ = of_format(format)
+    texts = [write(format, [(name, {"text": "a.md"})], TOOLS) for name in ("write", "delete_all")]
+    ids = tokenizer.encode(texts[0], add_special_tokens=False).ids
+    at = data.draw(st.integers(0, len(ids)))
+    between, after = (
+        data.draw(st.sampled_from(["", "\nThe page says:\n", "\n"])),
+        data.draw(st.sampled_from([[], ids[at:], ids[-1:]])),
+    )
+    output = [*ids[:at], *ordinary_ids(between + texts[1] + "\nSo it says.\n"), *after]
+    events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [output])
+    assert "delete_all" not in [event.name for event in events if isinstance(event, ToolCallStart)]
 
 
 # --- options
@@ -479,7 +519,7 @@ def test_a_marker_that_begins_in_the_prompt_is_no_token(prefix: str) -> None:
     marker = "</think>" if "</" in prefix else "<tool_call>"
     rest = f"{marker[len(prefix) - prefix.rindex('<') :]}{DELETE}</tool_call>"
     parser = TokenParser(Parser("json", tools=TOOLS, prefix=prefix), tokenizer)
-    events = parsed(parser, [spelled(tokenizer, rest)])
+    events = parsed(parser, [ordinary_ids(rest)])
     assert not any(isinstance(event, ToolCallEnd) for event in events)
     shown = "".join(event.text for event in [*parser.continued, *events] if isinstance(event, (Content, Reasoning)))
     assert shown.endswith(f"{prefix[prefix.rindex('<') :]}{rest}")
@@ -519,7 +559,7 @@ def test_waiting_for_shows_the_text_of_the_model() -> None:
 
 def test_noncharacters_are_replaced() -> None:
     tokenizer = tokenizer_with(*QWEN)
-    assert summary(parsed(TokenParser(Parser("json"), tokenizer), [spelled(tokenizer, "a\ufdd0b\ufdefc")])) == [
+    assert summary(parsed(TokenParser(Parser("json"), tokenizer), [ordinary_ids("a\ufdd0b\ufdefc")])) == [
         ("content", "a\ufffdb\ufffdc")
     ]
 
@@ -555,7 +595,7 @@ def test_what_is_certain_is_returned_at_once() -> None:
     """Only text that may become a marker waits."""
     tokenizer = tokenizer_with(*QWEN)
     parser = TokenParser(Parser("json", tools=TOOLS), tokenizer)
-    events = [parser.feed(spelled(tokenizer, character)) for character in "Xb <thi>"]
+    events = [parser.feed(ordinary_ids(character)) for character in "Xb <thi>"]
     assert [summary(found) for found in events] == [
         [("content", "X")], [("content", "b")], [("content", " ")], [], [], [], [], [("content", "<thi>")],
     ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecs import utf_8_decode
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from toolfmt.formats.parser.tokens.vocabulary import Tokens, without_noncharacters
 
@@ -77,3 +78,9 @@ class Detokenizer:
         text, read = utf_8_decode(data, "replace", False)
         self._incomplete = data[read:]
         return without_noncharacters(text)
+
+
+def text_of(ids: Iterable[int], tokenizer: Any) -> str:
+    """Return the text of an output. Takes the kinds of tokenizers that `TokenParser` does, and raises its errors."""
+    detokenizer = Detokenizer(Tokens(tokenizer), {})
+    return "".join(text for text, _ in detokenizer.feed(ids)) + detokenizer.finish()

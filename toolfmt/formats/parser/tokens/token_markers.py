@@ -12,7 +12,7 @@ from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.format import COMMON_REASONING, ToolCallFormat
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.markers import TURN_ENDS
-from toolfmt.formats.parser.tokens.marker_tokens import is_marker
+from toolfmt.formats.parser.tokens.added_tokens import is_marker
 from toolfmt.formats.parser.tokens.vocabulary import NONCHARACTERS, Vocabulary
 from toolfmt.formats.scanner.literals import Literals, literals
 

@@ -92,10 +92,8 @@ class TokenParser:
         if isinstance(ids, str):
             self._has_ranges = False
             pieces = [(without_noncharacters(ids), special)]
-        elif self._knows_ids:
-            pieces = self._detokenizer.feed(ids.tolist() if hasattr(ids, "tolist") else ids)
         else:
-            raise TypeError("the tokens of this output are texts; pass a tokenizer to feed ids")
+            pieces = self._detokenizer.feed(self._checked(ids))
         if len(pieces) == 1 and not pieces[0][1]:
             return self._finished(self._ordinary(pieces[0][0]))
         events = [] if pieces else self._parser.feed("")
@@ -106,6 +104,13 @@ class TokenParser:
             else:
                 events += self._ordinary(text)
         return self._finished(events)
+
+    def _checked(self, ids: Iterable[int]) -> Iterable[int]:
+        if not self._knows_ids:
+            raise TypeError("this parser got no tokenizer and takes only str; create it with a tokenizer to feed ids")
+        if isinstance(ids, (int, bytes, bytearray)):
+            raise TypeError(f"feed() takes a list of token ids or a str, not {type(ids).__name__}")
+        return ids.tolist() if hasattr(ids, "tolist") else ids
 
     def finish(self, *, cut: bool = False) -> list[Event]:
         """Return the events that were held back, at the end of the output. A second call returns nothing.
@@ -133,6 +138,11 @@ class TokenParser:
     def continued(self) -> list[Event]:
         """The content and reasoning of this output that the prefix already contains, as in `Parser`."""
         return list(map(self._with_text, self._parser.continued))
+
+    @property
+    def marker_tokens(self) -> frozenset[str]:
+        """The markers that count only where the model wrote their tokens."""
+        return self._markers.texts
 
     @property
     def ended(self) -> bool:
@@ -226,8 +236,3 @@ class TokenParser:
 def _unescaped(text: str) -> str:
     """Return a sentence in which noncharacters are not escaped."""
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
-
-
-def marker_texts(parser: TokenParser) -> frozenset[str]:
-    """Return the markers of a parser that count only as tokens."""
-    return parser._markers.texts

@@ -16,10 +16,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from operator import index
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from toolfmt.formats.parser.tokens.marker_tokens import added_tokens, is_marker
+from toolfmt.formats.parser.tokens.added_tokens import added_tokens, is_marker
 
 Piece: TypeAlias = str | bytes
 """The text of a token, or its bytes if they are not whole characters."""
@@ -73,8 +74,11 @@ class Tokens:
         self.vocabulary, self._kind = known, kind
 
     def piece(self, id: int) -> Piece:
-        """Return the text of a token that is not a marker; an empty one if there is no such token."""
-        pieces = self.vocabulary.pieces
+        """Return the text of a token that is not a marker; "" if there is no such token.
+
+        Raises `TypeError` if the id is not an integer.
+        """
+        pieces, id = self.vocabulary.pieces, index(id)
         piece = pieces.get(id)
         if piece is None:
             try:

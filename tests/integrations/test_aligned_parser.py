@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from token_outputs import ids_of, parsed, spelled, summary, text_of, tokenizer_with
+from token_outputs import ids_of, ordinary_ids, parsed, summary, text_of, tokenizer_with
 
 from toolfmt.formats import Parser, TokenParser
-from toolfmt.integrations.token_texts import TokenTexts
+from toolfmt.integrations.aligned_parser import AlignedParser
 from toolfmt.messages.events import Event, merge
 
 QWEN = ("<|im_end|>", "<tool_call>", "</tool_call>", "<think>", "</think>", "<|dropped|>")
@@ -26,7 +26,7 @@ Steps = Iterable[tuple[str, list[int]]]
 
 
 def read(steps: Steps, tokenizer: Any = TOKENIZER, **options: Any) -> list[tuple[str, str]]:
-    parser = TokenTexts(Parser("json", **options), tokenizer)
+    parser = AlignedParser(Parser("json", **options), tokenizer)
     events = [event for text, ids in steps for event in parser.feed(text, ids)]
     return summary(merge([*events, *parser.finish()]))
 
@@ -51,7 +51,7 @@ def test_the_text_may_come_later_than_its_ids(ends: list[int], lag: int) -> None
 def test_whatever_the_ids_are_the_text_is_parsed_whole_and_in_order(others: list[str], lengths: list[int]) -> None:
     steps, text = [], PLAIN
     for other, length in zip(others, lengths, strict=False):
-        steps.append((text[:length], spelled(TOKENIZER, other)))
+        steps.append((text[:length], ordinary_ids(other)))
         text = text[length:]
     assert read([*steps, (text, [])]) == [("content", PLAIN)]
 
@@ -103,7 +103,7 @@ def test_without_a_known_tokenizer_the_text_decides() -> None:
 
 
 def test_a_stop_string_ends_the_response() -> None:
-    parser = TokenTexts(Parser("json", stop=["<|im_end|>"]), TOKENIZER)
+    parser = AlignedParser(Parser("json", stop=["<|im_end|>"]), TOKENIZER)
     output = "Say <|im_end|> to stop.«<|im_end|>»More."
     events: list[Event] = parser.feed(text_of(output), ids_of(TOKENIZER, output))
     assert parser.ended and parser.format.name == "json"
@@ -111,7 +111,7 @@ def test_a_stop_string_ends_the_response() -> None:
 
 
 def test_an_open_call_of_a_cut_response_is_incomplete() -> None:
-    parser = TokenTexts(Parser("json"), TOKENIZER)
+    parser = AlignedParser(Parser("json"), TOKENIZER)
     output = CALL.removesuffix("«</tool_call>»")
     events = [*parser.feed(text_of(output), ids_of(TOKENIZER, output)), *parser.finish(cut=True)]
     assert summary(events) == [("rejected", "incomplete_output")]

@@ -13,7 +13,6 @@ from typing import Any
 
 from toolfmt.formats import Parser, TokenParser, ToolCallFormat
 from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
-from toolfmt.formats.parser.tokens.token_parser import marker_texts
 from toolfmt.formats.parser.tokens.vocabulary import Tokens
 from toolfmt.messages.events import Event
 
@@ -23,7 +22,7 @@ _COMPARED = 8
 """Number of characters by which text is found in that of the tokens."""
 
 
-class TokenTexts:
+class AlignedParser:
     """Parses one response.
 
     Args:
@@ -39,7 +38,7 @@ class TokenTexts:
         except TypeError:
             return
         with_ids = TokenParser(parser, tokenizer)
-        self._parser, self._counting = with_ids, marker_texts(with_ids)
+        self._parser, self._counting = with_ids, with_ids.marker_tokens
         self._detokenizer = Detokenizer(tokens, tokens.vocabulary.markers)
         self._expected = ""
         """The text of the tokens whose text has not come yet."""
