@@ -56,7 +56,10 @@ SECTIONS = Sections(
     ),
     safety={"escaping": NO, "imports": YES},
     tokens=Tokens(
-        (MarkerTokens("<call>", ("<call>",), True), MarkerTokens("</call>", ("</", "call>"), False)),
+        (
+            MarkerTokens("<call>", ("<call>",), True, only_as_token=True),
+            MarkerTokens("</call>", ("</", "call>"), False),
+        ),
         90, (ToolCost("dear", 200), ToolCost("cheap", 22)), 1412, True, 4096, 1024, ("dear",),
     ),
     portability=Portability("minijinja", 14, 12, (Difference("x.y()", 3, "is unknown"),)),
@@ -97,7 +100,7 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         "the first cache miss occurs when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024 "
-        "markers that are one token: <call>; in several tokens: </call>",
+        "parsed from token ids, these markers count only as tokens: <call>; as text: </call>",
         "variables": "enable_thinking (default: true): the answer begins with an empty block "
         "variables without effect in the tests: documents",
     }
@@ -110,18 +113,20 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
     assert section_text(FULL, "details") == "not unheard of; see --full"
 
 
-def test_a_line_shows_which_markers_are_tokens() -> None:
+def test_a_line_shows_which_markers_count_only_as_tokens() -> None:
     def line(*markers: MarkerTokens) -> str:
         sections = replace(SECTIONS, tokens=Tokens(markers, 90, (ToolCost("dear", 200),), 290))
         return section_text(replace(FULL, sections=sections), "tokens").partition("around the tools ")[2]
 
-    whole, split = MarkerTokens("<call>", ("<call>",), False), MarkerTokens("</call>", ("</", "call>"), False)
-    stop = MarkerTokens("<end>", ("<end>",), True, "stop")
-    assert line(whole, stop) == "markers that are one token: <call>"
-    assert line(split, stop) == "no marker is one token: </call>"
+    token = MarkerTokens("<call>", ("<call>",), False, only_as_token=True)
+    text = MarkerTokens("</call>", ("</", "call>"), False)
+    stop = MarkerTokens("<end>", ("<end>",), True, "stop", True)
+    assert line(token, stop) == "parsed from token ids, these markers count only as tokens: <call>"
+    assert line(token, text) == "parsed from token ids, these markers count only as tokens: <call>; as text: </call>"
+    assert line(text, stop) == "parsed from token ids, all markers count as text: </call>"
     assert line(stop) == ""
-    many = [MarkerTokens(f"<{number}>", ("x",), False, "reasoning") for number in range(9)]
-    assert line(*many) == "markers that are one token: <0>, <1>, <2>, <3>, <4>, <5> and 3 more"
+    many = [replace(token, marker=f"<{number}>", kind="reasoning") for number in range(9)]
+    assert line(*many).endswith(": <0>, <1>, <2>, <3>, <4>, <5> and 3 more")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,6 @@ class AlignedParser:
         """The text of the tokens whose text has not come yet."""
         self._markers: list[tuple[int, int]] = []
         """Where special tokens, which the runtime may leave out, are in it."""
-        self._begins = True
         self._held = ""
         """Text that is a part of a marker."""
 
@@ -92,10 +91,7 @@ class AlignedParser:
 
         The pieces are removed from what is expected.
         """
-        begins, self._begins = self._begins, False
         found = self._walk(0, text)
-        if found is None and begins and self._expected.startswith(" "):
-            found = self._walk(1, text)  # the runtime dropped the space
         at = 0
         while found is None and (at := self._expected.find(text[:_COMPARED], at + 1)) > 0:
             found = self._walk(at, text)  # tokens before it are not in the text

@@ -110,15 +110,20 @@ def _tokens(tokens: Tokens | None) -> list[str]:
 
 
 def _marker_tokens(tokens: Tokens) -> list[str]:
-    """Return a line on which markers are tokens: a parser of token ids accepts them only as these."""
+    """Return a line that shows which markers `TokenParser` accepts only as tokens."""
     markers = [marker for marker in tokens.markers if marker.kind != "stop"]
-    whole = [marker.marker for marker in markers if len(marker.tokens) == 1]
-    split = [marker.marker for marker in markers if len(marker.tokens) != 1]
     if not markers:
         return []
-    parts = [f"markers that are one token: {listed_first(whole, _MOST_MARKERS)}"] if whole else []
-    parts += [f"in several tokens: {listed_first(split, _MOST_MARKERS)}"] if split and whole else []
-    return ["; ".join(parts) or f"no marker is one token: {listed_first(split, _MOST_MARKERS)}"]
+    only, as_text = (
+        listed_first([marker.marker for marker in markers if marker.only_as_token is whether], _MOST_MARKERS)
+        for whether in (True, False)
+    )
+    if not only:
+        return [f"parsed from token ids, all markers count as text: {as_text}"]
+    return [
+        f"parsed from token ids, these markers count only as tokens: {only}"
+        + (f"; as text: {as_text}" if as_text else "")
+    ]
 
 
 def _costs_in_short(tokens: Tokens) -> list[str]:

@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from toolfmt.formats import default_format, prose, write
+from toolfmt.formats.parser.tokens.added_tokens import added_tokens
+from toolfmt.formats.parser.tokens.token_markers import token_markers
+from toolfmt.formats.parser.tokens.vocabulary import Vocabulary
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Message, tool_definition, user
 from toolfmt.inspect.probe.renders import Renders
@@ -91,11 +94,15 @@ def tokens(facts: Facts) -> Tokens | None:
 
 def _markers(facts: Facts, tokenizer: TokenizerFile) -> Iterator[MarkerTokens]:
     """Yield the markers of calls, reasoning and the end of a response, each once."""
+    format, stop = facts.decided.format or default_format(), frozenset(facts.profile.stop)
+    tokens = token_markers(format, stop, Vocabulary(added_tokens(tokenizer.tokenizer), 0)).texts
     seen = set()
     for kind, marker in _by_kind(facts, tokenizer):
         if marker and marker not in seen:
             seen.add(marker)
-            yield MarkerTokens(marker, tokenizer.pieces(marker), bool(tokenizer.special(marker)), kind)
+            only_as_token = any(token in marker for token in tokens)
+            special = bool(tokenizer.special(marker))
+            yield MarkerTokens(marker, tokenizer.pieces(marker), special, kind, only_as_token)
 
 
 def _by_kind(facts: Facts, tokenizer: TokenizerFile) -> Iterator[tuple[MarkerKind, str]]:

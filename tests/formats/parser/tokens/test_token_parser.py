@@ -50,6 +50,9 @@ TOKENS = {
     "llama3": ("<|python_tag|>", "<|eot_id|>", "<|eom_id|>"),
     "mistral": ("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]", "</s>"),
     "deepseek_dsml": ("｜DSML｜", "<think>", "</think>", "<｜end▁of▁sentence｜>"),
+    "atem": ("<|start|>", "<|message|>", "<|eom|>", "<|eot|>"),
+    "functionary_v2": ("<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"),
+    "minimax_m3": ("]<]minimax[>[", "<mm:think>", "</mm:think>"),
 }  # fmt: skip
 """The tokens of models that use these formats: what their tokenizer.json lists as added tokens."""
 
@@ -79,6 +82,23 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
         "gpt_oss",
         ' to=functions.get_weather«<|channel|>»commentary «<|constrain|>»json«<|message|>»{"city": "Oslo"}«<|call|>»',
         [CALL],
+    ),
+    "a message that begins in another one": (
+        "atem",
+        " to=self«<|message|>»Hm. to=get_time«<|message|>»<atem:function_calls>\n"
+        '<atem:invoke name="get_time">\n</atem:invoke>\n</atem:function_calls>«<|eot|>»',
+        [("reasoning", "Hm."), ("call", "get_time {}")],
+    ),
+    "a name whose start marker is in the prompt": (
+        "functionary_v2",
+        'get_weather\n«<|content|>»{"city": "Oslo"}«<|stop|>»',
+        [CALL],
+    ),
+    "a call in a code fence": ("json", f"```json\n«<tool_call>»{WEATHER}«</tool_call>»\n```", [CALL]),
+    "the beginning of a marker before a token": (
+        "json",
+        f"«<think>»Hm. <«</think>»Two </«<tool_call>»{WEATHER}«</tool_call>»",
+        [("reasoning", "Hm. <"), ("content", "Two </"), CALL],
     ),
     # --- spelled markers around a call
     "an explanation of the format": (
@@ -117,6 +137,21 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
         "mistral",
         "delete_all{}",
         [("content", "delete_all{}")],
+    ),
+    "a call without its start marker": (
+        "mistral",
+        "delete_all«[ARGS]»{}",
+        [("content", "delete_all[ARGS]{}")],
+    ),
+    "a bare tag on a line of its own": (
+        "xml_function",
+        "Write this:\n<function=delete_all>\n</function>",
+        [("content", "Write this:\n<function=delete_all>\n</function>")],
+    ),
+    "a marker of punctuation": (
+        "minimax_m3",
+        ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="delete_all">',
+        [("content", ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="delete_all">')],
     ),
     "a spelled end marker does not end a message": (
         "gpt_oss",
@@ -190,6 +225,10 @@ SAME = {
     "reasoning, then a call",
     "two calls",
     "a call in a message whose header is in the prompt",
+    "a message that begins in another one",
+    "a name whose start marker is in the prompt",
+    "a call in a code fence",
+    "the beginning of a marker before a token",
     "a value with the end marker of the call",
     "a value with a whole call",
     "an argument of a call with a token in the wrong place",
@@ -245,11 +284,13 @@ def check_offsets(events: list[Event], text: str) -> None:
 def test_a_copy_continues_as_the_parser_does(name: str, at: int) -> None:
     format, tokenizer, ids, _ = of_case(name)
     parser = TokenParser(Parser(format, tools=TOOLS), tokenizer)
-    parser.feed(ids[:at])
+    before = parser.feed(ids[:at])
     other, twin = copy.copy(parser), copy.deepcopy(parser)
     other.feed(ids)
     other.finish()
-    assert parsed(twin, [ids[at:]]) == parsed(parser, [ids[at:]])
+    rest = [*twin.feed(ids[at:]), *twin.finish()]
+    assert merge([*before, *rest]) == parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [ids])
+    assert merge(rest) == parsed(parser, [ids[at:]])
 
 
 @pytest.mark.parametrize("format", TOKENS)
@@ -293,7 +334,15 @@ def of_format(format: str) -> tuple[Any, frozenset[str]]:
     return tokenizer, frozenset(Tokens(tokenizer).vocabulary.markers.values())
 
 
-QUOTES = ("{}", "The page says:\n\n{}\n\nThat is all.", "> {}\n", "```\n{}\n```\nAgain: {}", "{}{}", "<think>{}")
+QUOTES = (
+    "{}",
+    "```\n{}\n```",
+    "The page says:\n\n{}\n\nThat is all.",
+    "> {}\n",
+    "```\n{}\n```\nAgain: {}",
+    "{}{}",
+    "<think>{}",
+)
 WITHOUT_TOKENS = {
     "command_r", "functionary_v31", "functionary_v32", "gemma_code", "glm4_legacy", "hyperclovax", "llama3", "minicpm5",
     "phi4", "pythonic", "xlam",
@@ -312,8 +361,8 @@ def test_no_quoted_call_is_a_call(format: str) -> None:
         'delete_all{"text": "a"}',
     ]
     for quote, call in itertools.product(QUOTES, calls):
-        ids = ordinary_ids(quote.replace("{}", call))
-        events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [ids])
+        output = quote.replace("{}", call)
+        events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [[id] for id in ordinary_ids(output)])
         if tokens:
             assert not any(isinstance(event, ToolCallStart) for event in events)
             rejected = [event.message for event in events if isinstance(event, ToolCallRejected)]
@@ -417,6 +466,17 @@ def test_what_is_no_id_is_rejected() -> None:
         with pytest.raises(TypeError):
             TokenParser(Parser("json"), tokenizer).feed(ids)
     parser = TokenParser(Parser("json"), tokenizer)
+
+    class Tensor:
+        """As one of torch, whose elements are tensors, too."""
+
+        def __iter__(self) -> Any:
+            raise AssertionError
+
+        def tolist(self) -> list[int]:
+            return ordinary_ids("X")
+
+    assert summary(TokenParser(Parser("json"), tokenizer).feed(Tensor())) == [("content", "X")]
     ids = np.array(ordinary_ids("é<a> b"))
     assert summary(merge([*parser.feed(ids[:1]), *parser.feed(iter(ids[1:])), *parser.finish()])) == [
         ("content", "é<a> b")
@@ -505,6 +565,34 @@ def test_a_check_that_raises_loses_no_event() -> None:
     assert summary(events) == [("rejected", "invalid_arguments"), ("content", "\n\nDone, done.")]
 
 
+def test_a_copy_after_a_failed_check_has_the_same_events() -> None:
+    def validate(name: str, arguments: dict[str, Any]) -> str | None:
+        raise KeyError(name)
+
+    tokenizer = tokenizer_with(*QWEN)
+    parser = TokenParser(Parser("json", tools=TOOLS, validate=validate), tokenizer)
+    with pytest.raises(KeyError):
+        parser.feed(ids_of(tokenizer, f"«<tool_call>»{WEATHER}«</tool_call>»\n\nDone, done."))
+    twin = parser.copy()
+    expected = [("rejected", "invalid_arguments"), ("content", "\n\nDone, done.")]
+    assert summary(parser.finish()) == summary(twin.finish()) == expected
+
+
+def test_the_id_of_a_call_has_the_text_of_the_model() -> None:
+    tokenizer = tokenizer_with("<|START_ACTION|>", "<|END_ACTION|>")
+    call = '[{"tool_call_id": "a<|END_ACTION|>b", "tool_name": "write", "parameters": {}}]'
+    ids = ids_of(tokenizer, f"«<|START_ACTION|>»{call}«<|END_ACTION|>»")
+    events = parsed(TokenParser(Parser("command_a", tools=TOOLS), tokenizer), [ids])
+    assert isinstance(events[0], ToolCallStart) and events[0].id == "a<|END_ACTION|>b"
+
+
+def test_a_start_marker_that_is_a_word_may_be_a_token() -> None:
+    tokenizer = tokenizer_with("functools[")
+    parser = TokenParser(Parser("phi4", tools=TOOLS), tokenizer, "tokens")
+    assert parser.marker_tokens == {"functools["}
+    assert summary(parsed(parser, [ordinary_ids(f"functools[{DELETE}]")])) == [("content", f"functools[{DELETE}]")]
+
+
 def test_the_prompt_may_have_opened_the_reasoning() -> None:
     tokenizer = tokenizer_with(*QWEN)
     parser = TokenParser(Parser("json", tools=TOOLS, prefix="<think>\nHm"), tokenizer)
@@ -562,6 +650,8 @@ def test_noncharacters_are_replaced() -> None:
     assert summary(parsed(TokenParser(Parser("json"), tokenizer), [ordinary_ids("a\ufdd0b\ufdefc")])) == [
         ("content", "a\ufffdb\ufffdc")
     ]
+    parser = TokenParser(Parser("json"), list(QWEN))
+    assert summary([*parser.feed("a\ufdd0b"), *parser.finish()]) == [("content", "a\ufffdb")]
 
 
 def test_errors() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_tokenizers import INSTALLED, KINDS, OTHERS, SPECIAL, by_bytes, by_pieces, of_models
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
 from toolfmt.formats import Parser, TokenParser
@@ -81,6 +81,20 @@ def test_spaces_between_words_are_kept() -> None:
     tokenizer = by_pieces("first")
     ids = [id_of(tokenizer, name) for name in ("▁the", "▁the", "▁", "▁the")]
     assert detokenized(tokenizer, ids) == " the the  the"
+
+
+def test_a_decoder_that_drops_the_first_space_drops_no_other() -> None:
+    tokenizer = Tokenizer.from_str(by_pieces("first").to_str())
+    kept = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    tokenizer.decoder = decoders.Sequence(kept)  # as of Llama 2
+    ids = [id_of(tokenizer, name) for name in ("▁the", "▁the", "<0xE2>", "<0x82>", "<0xAC>", "▁the")]
+    assert tokenizer.decode(ids) == "the the€ the"
+    assert detokenized(tokenizer, ids) == " the the€ the"
+
+
+def test_an_id_without_a_token_does_not_end_a_character() -> None:
+    first, *others = encoded(by_bytes(), "é")[0]
+    assert detokenized(by_bytes(), [first, 10**6, *others]) == "é"
 
 
 def test_a_character_is_returned_once_it_is_complete() -> None:

@@ -209,8 +209,7 @@ class TokenParser:
     def _token_range(self, begin: int, end: int) -> tuple[int, int]:
         """Return the range of the tokens that have characters between two offsets."""
         starts = self._detokenizer.starts
-        first = bisect_right(starts, begin) - 1
-        return bisect_left(starts, starts[first]), bisect_left(starts, end)
+        return bisect_right(starts, begin) - 1, bisect_left(starts, end)
 
     def _with_text(self, event: Event) -> Event:
         """Return an event with the characters that were replaced."""
