@@ -390,6 +390,15 @@ def test_without_a_tokenizer_an_unknown_id_cannot_be_detected(tmp_path: Path) ->
     assert found(directory(tmp_path, generation_config={"eos_token_id": 99_999}), "stop-token-unknown") == []
 
 
+def test_which_markers_count_only_as_tokens(tmp_path: Path) -> None:
+    report = inspected(tmp_path, special("<|start|>", "<tool_call>", "</other>"))
+    counted = {marker.marker: marker.only_as_token for marker in chapter(report).markers}
+    assert counted["<tool_call>"] and not counted["</tool_call>"]
+    template = TEMPLATE.replace("<tool_call>", "<｜DSML｜tool_calls>")
+    report = inspected(tmp_path, special("｜DSML｜"), template=template)
+    assert {marker.only_as_token for marker in chapter(report).markers if "DSML" in marker.marker} <= {True}
+
+
 def test_the_chapter_is_json(tmp_path: Path) -> None:
     report = inspected(tmp_path, special(*FRAMES, *CALLS), InspectionOptions(tools=tools("a"), context=64))
     reported = json.loads(json.dumps(report.to_dict()))["tokens"]
@@ -399,6 +408,7 @@ def test_the_chapter_is_json(tmp_path: Path) -> None:
         "kind": "call",
         "tokens": ["<tool_call>"],
         "special": True,
+        "only_as_token": True,
     }
 
 

@@ -73,7 +73,7 @@ def test_an_output_of_ids_may_quote_calls_and_stop_strings(stopped: bool) -> Non
         following.count(ids_of(tokenizer, "«<|im_end|>»")[0])
         == prompt_ids.count(ids_of(tokenizer, "«<|im_end|>»")[0]) + 2
     )
-    with pytest.raises(TypeError, match="the tokenizer is NoneType"):
+    with pytest.raises(TypeError, match="NoneType is not a tokenizer"):
         talk.answered(ids)
 
 

@@ -150,7 +150,7 @@ class ScanTargets:
     def __init__(self, marks: Markers) -> None:
         self._marks = marks
         self.calls = self.starts = marks.calls
-        """Everything that a call starts with. `starts` also has those that need a token and have none."""
+        """Everything that a call starts with. `starts` also includes what is excluded because it is not a token."""
 
     @cached_property
     def at_start(self) -> Literals:

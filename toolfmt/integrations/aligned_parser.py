@@ -1,9 +1,12 @@
-"""Parse the text of a runtime whose ids say which markers are tokens.
+"""Parse a runtime's text, and use its token ids to find out which markers are tokens.
 
-A server passes on the text of new tokens and their ids, but the two may differ: text that may begin a stop string comes
-later than its ids, the text of the end token and of some special tokens never, and if a response continues after its
-reasoning, the ids may have more or fewer tokens than the text. So the text is what is parsed, and the ids are aligned
-with it. Where that fails, markers count as text.
+A server passes on new text and the ids of new tokens, but they may differ:
+
+- With stop strings, the last characters come later than their ids.
+- The text of the end token, and of some special tokens, never comes.
+- After reasoning that another parser read, the ids may start earlier or later than the text.
+
+So the text is parsed, and the ids are aligned with it. Where that fails, markers are matched by their text.
 """
 
 from __future__ import annotations
@@ -16,10 +19,10 @@ from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
 from toolfmt.formats.parser.tokens.vocabulary import Tokens
 from toolfmt.messages.events import Event
 
-_MOST_PENDING = 10_000
-"""Number of characters of tokens whose text may still come. Reasoning that the text does not have can be longer."""
+_MAX_EXPECTED = 10_000
+"""Maximum number of characters of tokens whose text may still come. What is older will not come."""
 _COMPARED = 8
-"""Number of characters by which text is found in that of the tokens."""
+"""Number of characters by which the text is searched for in that of the tokens."""
 
 
 class AlignedParser:
@@ -27,7 +30,7 @@ class AlignedParser:
 
     Args:
         parser: A new parser.
-        tokenizer: The tokenizer. If it is of no known kind, the ids are not used.
+        tokenizer: The tokenizer. If `TokenParser` does not support it, the ids are not used.
     """
 
     def __init__(self, parser: Parser, tokenizer: Any) -> None:
@@ -74,7 +77,7 @@ class AlignedParser:
         events = []
         for piece, special in self._aligned(text):
             events += self._parser.feed(piece, special=special)
-        self._drop(len(self._expected) - _MOST_PENDING)
+        self._drop(len(self._expected) - _MAX_EXPECTED)
         return events
 
     def finish(self, *, cut: bool = False) -> list[Event]:

@@ -8,7 +8,8 @@
 Contract: llama-cpp-python 0.3.36, `LlamaChatCompletionHandler` and `Llama.generate`. The handler that it creates from a
 file's template parses no calls. Its `create_completion` removes control tokens from the text, which most formats use as
 markers. Its `detokenize` drops every token of more than 32 bytes. Therefore a `TokenParser` gets the tokens. Markers
-that are tokens count only where the model wrote them, except with a grammar: GBNF allows their text in any tokens.
+that are tokens count only where the model wrote them. With a grammar, they are matched by their text, because toolfmt's
+grammars in GBNF allow it in any tokens.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 
 mlx-lm does queueing, batches, caches, sampling and HTTP. For a chat request, `Model.render` creates the prompt. So the
 template gets the messages in the form that it needs, and if it drops tools, the system prompt describes them. The
-response goes through a `TokenParser` into `toolfmt.integrations.protocols.Chat`. Without tools, and with `tool_choice:
-"none"`, no call is emitted. With `"required"` or a tool's name, a grammar (of llguidance) allows only calls.
+response goes through an `AlignedParser` into `toolfmt.integrations.protocols.Chat`. Without tools, and with
+`tool_choice: "none"`, no call is emitted. With `"required"` or a tool's name, an llguidance grammar allows only calls.
 
 Contract as in mlx-lm 0.32.2, server.py: `ResponseGenerator._tokenize` and `.generate`, whose responses the handler goes
 through, and `_make_logits_processors`, which it calls for each request; `APIHandler.handle_chat_completions`,

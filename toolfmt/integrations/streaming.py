@@ -41,5 +41,5 @@ class Stream(Iterator[Event]):
 
 
 def of_tokens(parser: Parser | TokenParser, tokenizer: Any) -> TokenParser:
-    """Return the parser of a response's token ids: a given one, or one that decides about each marker itself."""
+    """Return the parser if it is a `TokenParser`, else wrap it in one."""
     return parser if isinstance(parser, TokenParser) else TokenParser(parser, tokenizer)

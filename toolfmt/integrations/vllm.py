@@ -8,7 +8,7 @@ Importing the module registers them. Contract: vLLM 0.33.0, `vllm/tool_parsers/a
 `prev_tool_call_arr` stays empty: vLLM would send again what seems to be missing in it.
 
 In a streamed response, markers that are tokens count only where the model wrote them (`toolfmt.formats.TokenParser`).
-vLLM gives no ids of a whole response, so there the text decides.
+vLLM passes no ids of a response that is not streamed, so there, markers are matched by their text.
 """
 
 from __future__ import annotations

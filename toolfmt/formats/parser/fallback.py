@@ -44,7 +44,7 @@ class Fallback:
     Args:
         own: The engine of the format; None for `auto`.
         names: The names of the declared tools; None if no tools were given.
-        tokens: If there are any, only what starts with a marker that has one of these texts is a call.
+        tokens: If not empty, a call must start with a marker that contains one of these strings.
     """
 
     own: Engine | None
@@ -57,7 +57,7 @@ class Fallback:
         return literals(*(opener for opener in self.openers if len(opener) >= MIN_CONTROL_TOKEN))
 
     def may_start(self, start: str) -> bool:
-        """Whether a call may start with this text. The header of a message may be in the prompt, so it has no token."""
+        """Whether a call may start with this text. The header of a message may begin in the prompt, without a token."""
         headless = start.lstrip() in self.start_only_openers
         return headless or not self.tokens or any(token in start for token in self.tokens)
 
@@ -349,7 +349,7 @@ def reading_of(
     Args:
         format: The format.
         schemas: The schemas of the declared tools by name; None if no tools were given.
-        tokens: If there are any, only what starts with a marker that has one of these texts is a call.
+        tokens: If not empty, a call must start with a marker that contains one of these strings.
     """
     readings = _readings(format.markers)
     if not readings:

@@ -254,7 +254,7 @@ def for_tokens(
 
     Args:
         parser: A parser that was not fed.
-        tokens: If there are any, only what starts with a marker that has one of these texts is a call.
+        tokens: If not empty, a call must start with a marker that contains one of these strings.
         change_prefix: Returns the prefix to parse, for the parser's own, which is as long.
 
     Raises:

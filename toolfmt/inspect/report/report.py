@@ -396,10 +396,9 @@ MarkerKind: TypeAlias = Literal["call", "reasoning", "stop"]
 
 @dataclass(frozen=True)
 class MarkerTokens(JsonRecord):
-    """A marker as the tokenizer splits it.
+    """A marker as the tokenizer splits it; `special` if it contains a token that `skip_special_tokens` drops.
 
-    It is `special` if it contains a token that `skip_special_tokens` drops, and `only_as_token` if `TokenParser`
-    accepts it only where the model wrote a token of it.
+    `only_as_token` is whether `TokenParser` accepts it only where the model wrote a token of it.
     """
 
     marker: str
@@ -407,15 +406,6 @@ class MarkerTokens(JsonRecord):
     special: bool
     kind: MarkerKind = "call"
     only_as_token: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "marker": self.marker,
-            "kind": self.kind,
-            "tokens": list(self.tokens),
-            "special": self.special,
-            "only_as_token": self.only_as_token,
-        }
 
 
 @dataclass(frozen=True)

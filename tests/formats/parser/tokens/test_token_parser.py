@@ -515,7 +515,9 @@ def test_a_call_that_breaks_off_in_a_quoted_one_does_not_start_it(format: str, d
 
 
 def test_the_mode_tokens_requires_a_token_at_the_start_of_calls() -> None:
-    with pytest.raises(ToolfmtError, match='json do not start with a token of this tokenizer; pass markers="auto"'):
+    with pytest.raises(
+        ToolfmtError, match=r'json do not start with an added token of this tokenizer.*pass markers="auto"'
+    ):
         TokenParser(Parser("json"), tokenizer_with("<think>", "</think>"), "tokens")
     assert TokenParser(Parser("json"), tokenizer_with(*QWEN), "tokens").format.name == "json"
 
@@ -660,10 +662,10 @@ def test_errors() -> None:
     fed.feed("a")
     for wrong, error, message in (
         (lambda: TokenParser("json", tokenizer), TypeError, "parser must be a Parser, not str"),  # type: ignore[arg-type]  # that is tested
-        (lambda: TokenParser(Parser("json"), object()), TypeError, "the tokenizer is object; pass one of"),
-        (lambda: TokenParser(Parser("json"), type(tokenizer)), TypeError, "the tokenizer is type; pass one of"),
-        (lambda: TokenParser(Parser("json"), "<think>"), TypeError, "the tokenizer is str; pass one of"),
-        (lambda: TokenParser(Parser("json"), [1]), TypeError, "must be given as str, not int"),
+        (lambda: TokenParser(Parser("json"), object()), TypeError, "object is not a tokenizer; pass one from"),
+        (lambda: TokenParser(Parser("json"), type(tokenizer)), TypeError, "type is not a tokenizer; pass one from"),
+        (lambda: TokenParser(Parser("json"), "<think>"), TypeError, "str is not a tokenizer; pass one from"),
+        (lambda: TokenParser(Parser("json"), [1]), TypeError, "added tokens must be strings, not int"),
         (lambda: TokenParser(Parser("json"), tokenizer, "some"), ValueError, '"auto", "tokens" or "text"'),  # type: ignore[arg-type]  # that is tested
         (lambda: TokenParser(fed, tokenizer), ValueError, "already fed; pass a new one"),
     ):

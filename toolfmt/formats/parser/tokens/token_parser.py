@@ -1,8 +1,7 @@
-"""Parse token ids: a marker that is one token of the tokenizer counts only where the model wrote that token.
+"""Parse token ids: a marker that is a single token counts only where the model wrote that token.
 
-In the text that the parser gets, the first character of a marker in other tokens is replaced by a noncharacter, so that
-no engine takes it for the marker. The events get the character back. Lengths do not change, so offsets are those of the
-text.
+If a marker is spelled in ordinary tokens, the parser gets a noncharacter for its first character, so that no engine
+finds it. The character is restored in the events. Lengths do not change, so offsets are those of the text.
 """
 
 from __future__ import annotations
@@ -36,19 +35,16 @@ _ESCAPED = re.compile(r"\\u(fd[de][0-9a-f])")
 class TokenParser:
     """Parses one output of a model from its token ids.
 
-    A marker that is one token of the tokenizer counts only where the model wrote that token. In other tokens, it is
-    text: in content, in reasoning and in the arguments of a call. If the calls of the format start with such a marker,
-    nothing else starts a call: no bare JSON, and no marker of another format that is no token.
-
-    Markers that are no tokens count as text. Events have the offsets of the text, and the ends of calls also the range
-    of their tokens (`ToolCallEnd.tokens`). A SentencePiece token at the start of an output keeps its space.
+    A marker that is an added token of the tokenizer counts only where the model wrote that token. Spelled in ordinary
+    tokens, it is text, also in arguments. If the calls of the format start with such a marker, only a marker token can
+    start a call. Markers that are not tokens are matched by their text.
 
     Args:
         parser: A new parser of the format. Its options apply; it is not changed.
         tokenizer: A tokenizer of transformers, tokenizers, mlx-lm, mistral-common or llama-cpp-python (`Llama`). If the
-            runtime gives texts instead of ids, a list of the texts of its special tokens.
-        markers: `auto` decides for each marker, by the tokenizer. `tokens` requires that calls start with a token.
-            `text` accepts markers in any tokens, as `Parser` does.
+            runtime gives strings instead of ids, a list of its added tokens.
+        markers: `auto` decides for each marker, by the tokenizer. `tokens` also requires that calls start with a token.
+            `text` matches all markers by their text, as `Parser` does.
 
     Raises:
         TypeError: `parser` is not a `Parser`, or `tokenizer` is not a tokenizer.
@@ -65,8 +61,8 @@ class TokenParser:
         found = token_markers(parser.format, stop_strings(parser), tokens.vocabulary)
         if markers == "tokens" and not found.start_calls:
             raise ToolfmtError(
-                f"calls of the format {parser.format.name} do not start with a token of this tokenizer; "
-                'pass markers="auto"'
+                f"calls of the format {parser.format.name} do not start with an added token of this tokenizer, so "
+                'a quoted call looks like a real one; to match markers by their text, pass markers="auto"'
             )
         self._markers = TokenMarkers() if markers == "text" else found
         starts = self._markers.texts if self._markers.start_calls else frozenset[str]()
@@ -75,19 +71,19 @@ class TokenParser:
         self._detokenizer = Detokenizer(tokens, self._markers.ids)
         self._knows_ids = self._has_ranges = tokens.has_ids
         self._held = ""
-        """Text at the end that may become a marker in other tokens."""
+        """Text at the end that may become a marker, spelled in ordinary tokens."""
         self._unchecked: list[Event] = []
 
     def feed(self, ids: Iterable[int] | str, *, special: bool = False) -> list[Event]:
         """Return the events that are certain after these tokens.
 
         Args:
-            ids: The next token ids. Or a text, from a runtime without ids: one special token, or other tokens.
-            special: Whether the text is a special token.
+            ids: The next token ids; or a string, from a runtime without ids: one added token, or other text.
+            special: Whether the string is an added token.
 
         Raises:
             RuntimeError: The parser is finished.
-            TypeError: An id is not an integer, or ids are given without a tokenizer.
+            TypeError: An id is not an integer, or the parser was created without a tokenizer.
         """
         if isinstance(ids, str):
             self._has_ranges = False
@@ -113,10 +109,10 @@ class TokenParser:
         return ids.tolist() if hasattr(ids, "tolist") else ids
 
     def finish(self, *, cut: bool = False) -> list[Event]:
-        """Return the events that were held back, at the end of the output. A second call returns nothing.
+        """Return the events that were held back, at the end of the output.
 
         Args:
-            cut: The runtime stopped the model, for example at its token limit, as in `Parser.finish`.
+            cut: As in `Parser.finish`.
         """
         events = self._ordinary(self._detokenizer.finish(), closed=True)
         return self._finished([*events, *self._parser.finish(cut=cut)])

@@ -26,18 +26,18 @@ Piece: TypeAlias = str | bytes
 """The text of a token, or its bytes if they are not whole characters."""
 
 NONCHARACTERS = tuple(map(chr, range(0xFDD0, 0xFDF0)))
-"""Unicode reserves them for internal use."""
+"""Characters that Unicode reserves for internal use."""
 _NONCHARACTER = re.compile(f"[{NONCHARACTERS[0]}-{NONCHARACTERS[-1]}]")
 _BROKEN = "\ufffd"
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _BEFORE = ("a", "1", ".")
-"""Texts, one of which is decoded before each token."""
+"""Candidate prefixes: each token is decoded after one of them."""
 _NO_TOKEN = (IndexError, KeyError, OverflowError, ValueError, TypeError)
 """What tokenizers raise for an id that they do not have."""
 
 
 class Vocabulary:
-    """The tokens of a tokenizer. It does not refer to the tokenizer, so that it is kept only as long as that exists.
+    """The tokens of a tokenizer. It holds no reference to the tokenizer, so its cache entry is dropped with it.
 
     Attributes:
         markers: The texts of the tokens that are markers, by id.
@@ -58,8 +58,7 @@ _known: WeakKeyDictionary[Any, Vocabulary] = WeakKeyDictionary()
 class Tokens:
     """The tokens of a tokenizer of transformers, tokenizers, mlx-lm, mistral-common or llama-cpp-python.
 
-    Instead of a tokenizer, the texts of its special tokens can be given. Then only these are known, and no ids. Raises
-    `TypeError` if it is none of these.
+    Also takes a list of added tokens as strings; then ids are not supported. Raises `TypeError` for anything else.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -96,7 +95,7 @@ def without_noncharacters(text: str) -> str:
 
 def _special_text(text: object) -> str:
     if not isinstance(text, str):
-        raise TypeError(f"the special tokens must be given as str, not {type(text).__name__}")
+        raise TypeError(f"added tokens must be strings, not {type(text).__name__}")
     return text
 
 
@@ -206,7 +205,7 @@ _Kind: TypeAlias = _LlamaCpp | _MistralCommon | _HuggingFace
 
 
 def _kind(tokenizer: Any) -> _Kind:
-    """Return what reads a tokenizer, or the one that it wraps, as those of transformers and mlx-lm do."""
+    """Return the adapter for a tokenizer, or for the one inside a wrapper of transformers or mlx-lm."""
     outer, found = None, tokenizer
     while found is not None and not isinstance(found, type):
         for kind in (_LlamaCpp, _MistralCommon, _HuggingFace):
@@ -218,8 +217,8 @@ def _kind(tokenizer: Any) -> _Kind:
         found = next((one for one in inner if one is not None), None)
     if outer is None:
         raise TypeError(
-            f"the tokenizer is {type(tokenizer).__name__}; pass one of transformers, tokenizers, mlx-lm, "
-            "mistral-common or llama-cpp-python"
+            f"{type(tokenizer).__name__} is not a tokenizer; pass one from transformers, tokenizers, mlx-lm, "
+            "mistral-common or llama-cpp-python, or a list of added tokens"
         )
     return _HuggingFace(outer)
 
