@@ -678,9 +678,11 @@ def test_a_finished_parser_takes_no_more_ids() -> None:
     parser = TokenParser(Parser("json"), tokenizer)
     assert summary(parsed(parser, [ids_of(tokenizer, "a <thi")])) == [("content", "a <thi")]
     assert parser.finish() == []
-    for ids in ([], ids_of(tokenizer, "b"), ids_of(tokenizer, "«<think>»"), "text"):
+    held = spelled(tokenizer, "<")
+    for ids in ([], ids_of(tokenizer, "b"), ids_of(tokenizer, "«<think>»"), held, spelled(tokenizer, "é")[:1], "text"):
         with pytest.raises(RuntimeError, match="after finish"):
             parser.feed(ids)
+    assert parser.finish() == []
 
 
 def test_what_is_certain_is_returned_at_once() -> None:

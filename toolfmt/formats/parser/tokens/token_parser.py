@@ -66,7 +66,7 @@ class TokenParser:
             )
         self._markers = TokenMarkers() if markers == "text" else found
         starts = self._markers.texts if self._markers.start_calls else frozenset[str]()
-        self._has_hidden = False
+        self._has_hidden = self._closed = False
         self._parser, self._check = for_tokens(parser, starts, self._without_open_marker)
         self._detokenizer = Detokenizer(tokens, self._markers.ids)
         self._knows_ids = self._has_ranges = tokens.has_ids
@@ -85,6 +85,8 @@ class TokenParser:
             RuntimeError: The parser is finished.
             TypeError: An id is not an integer, or the parser was created without a tokenizer.
         """
+        if self._closed:
+            self._parser.feed("")  # raises, also if these tokens would be held back
         if isinstance(ids, str):
             self._has_ranges = False
             pieces = [(without_noncharacters(ids), special)]
@@ -115,6 +117,7 @@ class TokenParser:
             cut: As in `Parser.finish`.
         """
         events = self._ordinary(self._detokenizer.finish(), closed=True)
+        self._closed = True
         return self._finished([*events, *self._parser.finish(cut=cut)])
 
     def copy(self) -> TokenParser:
