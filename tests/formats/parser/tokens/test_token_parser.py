@@ -673,6 +673,28 @@ def test_errors() -> None:
             wrong()  # type: ignore[no-untyped-call]  # a lambda
 
 
+class Scalar:
+    """A tensor with one id, which equals no other object."""
+
+    def __init__(self, id: int) -> None:
+        self._id = id
+
+    def __index__(self) -> int:
+        return self._id
+
+
+def test_ids_are_integers() -> None:
+    tokenizer = type(tokenizer_with()).from_str(tokenizer_with(*QWEN).to_str())
+    ids = ids_of(tokenizer, f"A «<tool_call>»{WEATHER}«</tool_call>»")
+    wrong: list[Any] = [float(ids[0]), str(ids[0]), None]
+    for id in wrong:
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            TokenParser(Parser("json"), tokenizer).feed([id])
+    scalars: list[Any] = [Scalar(id) for id in ids]
+    for right in (scalars, ids):  # the wrong ones have left nothing behind
+        assert summary(parsed(TokenParser(Parser("json"), tokenizer), [right])) == [("content", "A "), CALL]
+
+
 def test_a_finished_parser_takes_no_more_ids() -> None:
     tokenizer = tokenizer_with(*QWEN)
     parser = TokenParser(Parser("json"), tokenizer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecs import utf_8_decode
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any
 
 from toolfmt.formats.parser.tokens.vocabulary import Tokens, without_noncharacters
@@ -29,13 +30,18 @@ class Detokenizer:
         self.starts: list[int] = []
 
     def feed(self, ids: Iterable[int]) -> list[tuple[str, bool]]:
-        """Return the text of more tokens: each marker alone, and what is between them; and whether it is a marker."""
+        """Return the text of more tokens: each marker alone, and what is between them; and whether it is a marker.
+
+        Raises:
+            TypeError: An id is not an integer.
+        """
         found: list[tuple[str, bool]] = []
         text, length, starts = "", self.length, self.starts
         for id in ids:
             starts.append(length)
             piece = self._pieces.get(id)
             if piece is None:
+                id = index(id)  # `_pieces` must have no other keys, and a tensor with one id equals no key
                 piece = self._texts.get(id)
                 if piece is None:
                     piece = self._tokens.piece(id)
