@@ -730,6 +730,14 @@ def test_what_is_known_of_a_tokenizer_ends_with_it() -> None:
     assert there() is None
 
 
+def test_what_is_known_of_stop_strings_does_not_grow_without_end() -> None:
+    """A server may have other stop strings for each request."""
+    tokenizer = type(tokenizer_with()).from_str(tokenizer_with(*QWEN).to_str())
+    for number in range(600):
+        TokenParser(Parser("json", stop=[f"stop {number}"]), tokenizer)
+    assert 0 < len(Tokens(tokenizer).vocabulary.of_formats) <= 256
+
+
 def test_tokens_added_later_count() -> None:
     tokenizer = type(tokenizer_with()).from_str(tokenizer_with().to_str())
     TokenParser(Parser("json"), tokenizer)

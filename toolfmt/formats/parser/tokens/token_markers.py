@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -19,6 +19,11 @@ from toolfmt.formats.scanner.literals import Literals, literals
 _CALL: Call = ("f", {"a": "b"})
 _CONTROL = re.compile(r"""[<\[\]|｜◁](?=.*[\w"]).+[>\[\]|｜▷]""")
 """The form of a control token. A marker may contain one: `｜DSML｜` in `<｜DSML｜tool_calls>`."""
+_FIRST, _LAST = re.compile(r"[<\[\]|｜◁]"), re.compile(r"[>\[\]|｜▷]")
+"""Its first and its last character."""
+_MOST_KNOWN = 256
+"""Number of formats and sets of stop strings whose markers are kept. A server may have other stop strings for each
+request."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +62,30 @@ def token_markers(format: ToolCallFormat, stop: frozenset[str], vocabulary: Voca
     known = vocabulary.of_formats
     key = (format.markers, stop)
     if key not in known:
-        strings = {*_strings_of(format), *stop, *_known_strings()}
-        ids = {id: text for id, text in vocabulary.markers.items() if _is_of(text.strip(), strings)}
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        strings = {*_strings_of(format), *stop}
+        counted = _known_texts() | strings | _control_tokens_in(strings)
+        ids = {
+            id: text
+            for id, text in vocabulary.markers.items()
+            if (stripped := text.strip()) in counted and is_marker(stripped, special=True)
+        }
         texts = frozenset(one.strip() for one in ids.values())
         known[key] = TokenMarkers(ids, texts, _starts_with(format, texts))
     found: TokenMarkers = known[key]
     return found
 
 
-def _is_of(text: str, strings: Collection[str]) -> bool:
-    """Return whether a token is one of these strings, or a part of one that has the form of a control token."""
-    if not is_marker(text, special=True):
-        return False
-    return text in strings or (bool(_CONTROL.fullmatch(text)) and any(text in string for string in strings))
+def _control_tokens_in(strings: Iterable[str]) -> frozenset[str]:
+    """Return the parts of strings that have the form of a control token."""
+    return frozenset(
+        string[begin.start() : end.end()]
+        for string in strings
+        for begin in _FIRST.finditer(string)
+        for end in _LAST.finditer(string, begin.end())
+        if _CONTROL.fullmatch(string, begin.start(), end.end())
+    )
 
 
 def _starts_with(format: ToolCallFormat, tokens: frozenset[str]) -> bool:
@@ -83,9 +99,11 @@ def _starts_with(format: ToolCallFormat, tokens: frozenset[str]) -> bool:
 
 
 @cache
-def _known_strings() -> frozenset[str]:
+def _known_texts() -> frozenset[str]:
+    """Return the strings of all known formats, and the parts of them that may be tokens."""
     reasoning = (marker for pair in COMMON_REASONING for marker in pair)
-    return frozenset((*TURN_ENDS, *reasoning, *(string for format in KNOWN for string in _strings_of(format))))
+    strings = frozenset((*TURN_ENDS, *reasoning, *(string for format in KNOWN for string in _strings_of(format))))
+    return strings | _control_tokens_in(strings)
 
 
 def _strings_of(format: ToolCallFormat) -> Iterator[str]:
