@@ -83,6 +83,20 @@ def test_text_without_ids_before_the_others_counts_as_text() -> None:
     assert read([(text, [])]) == summary(parsed(Parser("json"), [text]))
 
 
+def test_text_before_the_beginning_of_a_marker_is_kept() -> None:
+    """The text has a space that the ids do not have, and its end may become the marker that they have next."""
+    start = ids_of(TOKENIZER, "«<tool_call>»")
+    assert read([("", start), ("a <", []), (" b", [])]) == [("content", "a < b")]
+    assert read([("", start), ("<tool_call>a<", [])])[-1] == ("content", "<tool_call>a<")
+
+
+@pytest.mark.parametrize("noncharacter", ["\ufdd0", "\ufdef"])
+def test_noncharacters_do_not_prevent_the_alignment(noncharacter: str) -> None:
+    text = f"It says {ECHO}{noncharacter}."
+    expected = [("content", text.replace(noncharacter, "\ufffd"))]
+    assert read([(text, ordinary_ids(text))]) == expected
+
+
 def test_a_marker_whose_text_comes_in_parts_is_a_marker() -> None:
     ids = ids_of(TOKENIZER, CALL)
     text = text_of(CALL)

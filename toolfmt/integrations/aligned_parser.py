@@ -11,12 +11,14 @@ So the text is parsed, and the ids are aligned with it. Where that fails, marker
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from toolfmt.formats import Parser, TokenParser, ToolCallFormat
 from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
-from toolfmt.formats.parser.tokens.vocabulary import Tokens
+from toolfmt.formats.parser.tokens.vocabulary import Tokens, without_noncharacters
 from toolfmt.messages.events import Event
 
 _MAX_EXPECTED = 10_000
@@ -71,7 +73,7 @@ class AlignedParser:
             if is_marker:
                 self._markers.append((len(self._expected), len(self._expected) + len(piece)))
             self._expected += piece
-        text, self._held = self._held + text, ""
+        text, self._held = self._held + without_noncharacters(text), ""  # as the text of the tokens
         if not text:
             return []
         events = []
@@ -102,14 +104,14 @@ class AlignedParser:
             if found is not None:
                 break
             found = self._walk(0, text[at:])  # the text before it is of tokens that were not given
-            found = found and [(text[:at], True), *found]
+            found = None if found is None else [(text[:at], True), *found]
         return [(text, True)] if found is None else found
 
     def _walk(self, at: int, text: str) -> list[tuple[str, bool]] | None:
         """Return the pieces of a text that begins at a position of what is expected; None if it does not."""
         expected, pieces, begin = self._expected, [], 0
-        markers = iter([*(marker for marker in self._markers if marker[0] >= at), (len(expected), len(expected))])
-        for marker, end in markers:
+        markers = self._markers[bisect_left(self._markers, (at,)) :] if at else self._markers
+        for marker, end in chain(markers, [(len(expected), len(expected))]):
             size = min(marker - at, len(text) - begin)
             if not expected.startswith(text[begin : begin + size], at):
                 return None
