@@ -23,6 +23,8 @@ from toolfmt.messages.events import Event
 
 _MAX_EXPECTED = 10_000
 """Maximum number of characters of tokens whose text may still come. What is older will not come."""
+_MAX_UNKNOWN = 1000
+"""Maximum number of characters at the start of a text whose tokens were not given."""
 _COMPARED = 8
 """Number of characters by which the text is searched for in that of the tokens."""
 
@@ -100,7 +102,7 @@ class AlignedParser:
         at = 0
         while found is None and (at := self._expected.find(text[:_COMPARED], at + 1)) > 0:
             found = self._walk(at, text)  # tokens before it are not in the text
-        for at in range(1, len(text)):
+        for at in range(1, min(len(text), _MAX_UNKNOWN)):
             if found is not None:
                 break
             found = self._walk(0, text[at:])  # the text before it is of tokens that were not given

@@ -584,10 +584,8 @@ def read_calls(
 
 
 def _read_after_call(scan: Scan, calls: CallBuilder, keys: Keys, *, any_object: bool) -> Reading[tuple[int, str, bool]]:
-    """Consume the text after a call up to the next one.
-
-    Return the offset where the call ends, the delimiter after it (empty if there is none), and whether another call
-    follows. With `any_object`, any object counts as another call.
+    """Consume the text after a call up to the next one. Return the offset where the call ends, the delimiter after it
+    (empty if there is none), and whether another call follows. With `any_object`, any object counts as another call.
     """
     here = scan.position
     yield from scan.skip_spaces()
@@ -598,7 +596,8 @@ def _read_after_call(scan: Scan, calls: CallBuilder, keys: Keys, *, any_object: 
     here = scan.position
     comma = yield from follows(scan, *filter(None, (keys.delimiter,)), ",", ";")
     yield from scan.skip_spaces()
-    another = (yield from scan.peek()) == "{" and (any_object or (yield from _call_follows(scan, calls, keys)))
+    may = any_object or keys.separator is not None or not calls.token_starts
+    another = may and (yield from scan.peek()) == "{" and (any_object or (yield from _call_follows(scan, calls, keys)))
     return here, comma, another
 
 

@@ -538,6 +538,32 @@ def test_a_stop_string_counts_only_as_its_token() -> None:
         assert parser.ended
 
 
+def test_a_stop_string_may_be_a_word_and_there_may_be_many() -> None:
+    stops = ["STOP", "user", *(f"{chr(0x4E00 + number)}!a" for number in range(40))]
+    tokenizer = tokenizer_with(*QWEN, *stops)
+    for stop in ("STOP", "user"):
+        output = f"The user says STOP, <tool_call>, {''.join(stops[2:])}.«{stop}»"
+        events = parsed(TokenParser(Parser("json", stop=[stop]), tokenizer), [ids_of(tokenizer, output)])
+        assert summary(events) == [("content", output.partition("«")[0])]
+    for mark in QWEN:
+        ids = ordinary_ids(f"Say {mark} {stops[-1]}")
+        assert summary(parsed(TokenParser(Parser("json", stop=stops), tokenizer), [ids]))[0][1].startswith(
+            f"Say {mark} "
+        )
+
+
+@pytest.mark.parametrize("format", ["granite_20b_fc", "firefunction_v1", "gigachat31"])
+def test_bare_json_after_a_call_without_an_end_marker_is_text(format: str) -> None:
+    tokenizer, _ = of_format(format)
+    call, another = (write(format, [(name, {"text": "a"})], TOOLS) for name in ("write", "delete_all"))
+    start = call.partition("{")[0]
+    quote = "\n" + another.removeprefix(start)
+    ids = [*tokenizer.encode(call, add_special_tokens=False).ids, *ordinary_ids(quote)]
+    events = summary(parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [ids]))
+    assert [kind for kind, _ in events] == ["call", "content"]
+    assert len(summary(parsed(Parser(format, tools=TOOLS), [call + quote]))) == 2
+
+
 def test_the_check_of_the_arguments_sees_the_text_of_the_model() -> None:
     seen: list[Any] = []
 

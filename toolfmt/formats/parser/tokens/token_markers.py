@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property
@@ -21,9 +22,9 @@ _CONTROL = re.compile(r"""[<\[\]|｜◁](?=.*[\w"]).+[>\[\]|｜▷]""")
 """The form of a control token. A marker may contain one: `｜DSML｜` in `<｜DSML｜tool_calls>`."""
 _FIRST, _LAST = re.compile(r"[<\[\]|｜◁]"), re.compile(r"[>\[\]|｜▷]")
 """Its first and its last character."""
-_MOST_KNOWN = 256
-"""Number of formats and sets of stop strings whose markers are kept. A server may have other stop strings for each
-request."""
+_MAX_KNOWN = 256
+"""Maximum number of formats and sets of stop strings whose markers are kept: each request may have other stop strings.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +44,14 @@ class TokenMarkers:
     @cached_property
     def literals(self) -> Literals:
         """Finds them in a text."""
-        return literals(*self.texts)
+        return literals(*(text for text in self.texts if text[0] in self.hidden))
 
     @cached_property
     def hidden(self) -> dict[str, str]:
-        """The noncharacter that replaces the first character of a marker in other tokens."""
-        return dict(zip(sorted({text[0] for text in self.texts}), NONCHARACTERS, strict=False))
+        """The noncharacters that replace first characters of spelled markers. There are fewer than characters, so the
+        first characters of most markers come first."""
+        firsts = Counter(text[0] for text in sorted(self.texts))
+        return {first: hidden for (first, _), hidden in zip(firsts.most_common(), NONCHARACTERS, strict=False)}
 
     @cached_property
     def restored(self) -> dict[int, str]:
@@ -62,14 +65,14 @@ def token_markers(format: ToolCallFormat, stop: frozenset[str], vocabulary: Voca
     known = vocabulary.of_formats
     key = (format.markers, stop)
     if key not in known:
-        if len(known) >= _MOST_KNOWN:
+        if len(known) >= _MAX_KNOWN:
             known.clear()
         strings = {*_strings_of(format), *stop}
         counted = _known_texts() | strings | _control_tokens_in(strings)
         ids = {
             id: text
             for id, text in vocabulary.markers.items()
-            if (stripped := text.strip()) in counted and is_marker(stripped, special=True)
+            if (stripped := text.strip()) in stop or (stripped in counted and is_marker(stripped, special=True))
         }
         texts = frozenset(one.strip() for one in ids.values())
         known[key] = TokenMarkers(ids, texts, _starts_with(format, texts))
