@@ -95,12 +95,12 @@ def section_text(made: Report, chapter: str) -> str:
 
 
 def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
-    assert {chapter: section_text(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
+    assert {chapter: section_text(FULL, chapter) for chapter in ("prefix", "tokens ", "token ids", "variables")} == {
         "prefix": "a prefix cache can reuse 61 % of the prompt text of the test conversation; "
         "the first cache miss occurs when a result follows (line 30)",
-        "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
-        "the longest is dear with 200 leave out dear to stay within 1,024 "
-        "parsed from token ids, these markers count only as tokens: <call>; as text: </call>",
+        "tokens ": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
+        "the longest is dear with 200 leave out dear to stay within 1,024",
+        "token ids": "toolfmt.TokenParser matches <call> only as tokens, </call> as text",
         "variables": "enable_thinking (default: true): the answer begins with an empty block "
         "variables without effect in the tests: documents",
     }
@@ -116,17 +116,18 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
 def test_a_line_shows_which_markers_count_only_as_tokens() -> None:
     def line(*markers: MarkerTokens) -> str:
         sections = replace(SECTIONS, tokens=Tokens(markers, 90, (ToolCost("dear", 200),), 290))
-        return section_text(replace(FULL, sections=sections), "tokens").partition("around the tools ")[2]
+        return section_text(replace(FULL, sections=sections), "token ids")
 
     token = MarkerTokens("<call>", ("<call>",), False, only_as_token=True)
     text = MarkerTokens("</call>", ("</", "call>"), False)
     stop = MarkerTokens("<end>", ("<end>",), True, "stop", True)
-    assert line(token, stop) == "parsed from token ids, these markers count only as tokens: <call>"
-    assert line(token, text) == "parsed from token ids, these markers count only as tokens: <call>; as text: </call>"
-    assert line(text, stop) == "parsed from token ids, all markers count as text: </call>"
-    assert line(stop) == ""
+    assert line(token, stop) == "toolfmt.TokenParser matches <call> only as tokens"
+    assert line(token, text) == "toolfmt.TokenParser matches <call> only as tokens, </call> as text"
+    assert line(text, stop) == "toolfmt.TokenParser matches all markers as text: </call>"
+    with pytest.raises(StopIteration):
+        line(stop)
     many = [replace(token, marker=f"<{number}>", kind="reasoning") for number in range(9)]
-    assert line(*many).endswith(": <0>, <1>, <2>, <3>, <4>, <5> and 3 more")
+    assert line(*many) == "toolfmt.TokenParser matches <0>, <1>, <2>, <3>, <4>, <5> and 3 more only as tokens"
 
 
 @pytest.mark.parametrize(

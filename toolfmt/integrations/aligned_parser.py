@@ -24,9 +24,9 @@ from toolfmt.messages.events import Event
 _MAX_EXPECTED = 10_000
 """Maximum number of characters of tokens whose text may still come. What is older will not come."""
 _MAX_UNKNOWN = 1000
-"""Maximum number of characters at the start of a text whose tokens were not given."""
+"""Maximum length of leading text for which the runtime passed no ids."""
 _COMPARED = 8
-"""Number of characters by which the text is searched for in that of the tokens."""
+"""Length of the beginning of the text that is searched for in the text of the tokens."""
 
 
 class AlignedParser:
@@ -50,7 +50,7 @@ class AlignedParser:
         self._expected = ""
         """The text of the tokens whose text has not come yet."""
         self._markers: list[tuple[int, int]] = []
-        """Where special tokens, which the runtime may leave out, are in it."""
+        """The ranges of added tokens in it. The runtime may omit their text."""
         self._held = ""
         """Text that is a part of a marker."""
 
@@ -110,7 +110,7 @@ class AlignedParser:
         return [(text, True)] if found is None else found
 
     def _walk(self, at: int, text: str) -> list[tuple[str, bool]] | None:
-        """Return the pieces of a text that begins at a position of what is expected; None if it does not."""
+        """Align a text with `_expected` from a position on. Return its pieces, or None if they differ."""
         expected, pieces, begin = self._expected, [], 0
         markers = self._markers[bisect_left(self._markers, (at,)) :] if at else self._markers
         for marker, end in chain(markers, [(len(expected), len(expected))]):

@@ -58,7 +58,7 @@ class ToolCall:
 class Rejected:
     """A call that must not be executed: the reason, the position, the text, and name and arguments if known.
 
-    `at`, `expected` and `message` are those of `ToolCallRejected`.
+    `at`, `expected`, `message` and `tokens` are those of `ToolCallRejected`.
     """
 
     index: int
@@ -70,6 +70,7 @@ class Rejected:
     at: int = 0
     expected: str = ""
     message: str = ""
+    tokens: tuple[int, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -186,7 +187,7 @@ def stored_message(events: Iterable[Event], message: Message) -> dict[str, Any]:
 def _rejected(event: ToolCallRejected, started: ToolCall | None, arguments: str) -> Rejected:
     name = started.name if started else None
     call = event.index, event.reason, event.span, event.raw, name, arguments
-    return Rejected(*call, event.at, event.expected, event.message)
+    return Rejected(*call, event.at, event.expected, event.message, event.tokens)
 
 
 class CallIds:

@@ -31,6 +31,7 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
         *(("details", line) for line in _unphrased(report.sections.details)),
         *(("prefix", line) for line in _prefix(report)),
         *(("tokens", line) for line in _tokens(report.sections.tokens)),
+        *(("token ids", line) for line in _token_ids(report.sections.tokens)),
         *(("variables", line) for line in _variables(report.sections.variables)),
     ]
     return [(name, Text(visible(line))) for name, line in lines]
@@ -106,27 +107,6 @@ def _share(condition: PrefixCondition) -> str:
 def _tokens(tokens: Tokens | None) -> list[str]:
     if tokens is None or not tokens.tools:
         return []
-    return [*_costs_in_short(tokens), *_marker_tokens(tokens)]
-
-
-def _marker_tokens(tokens: Tokens) -> list[str]:
-    """Return a line that shows which markers `TokenParser` accepts only as tokens."""
-    markers = [marker for marker in tokens.markers if marker.kind != "stop"]
-    if not markers:
-        return []
-    only, as_text = (
-        listed_first([marker.marker for marker in markers if marker.only_as_token is whether], _MOST_MARKERS)
-        for whether in (True, False)
-    )
-    if not only:
-        return [f"parsed from token ids, all markers count as text: {as_text}"]
-    return [
-        f"parsed from token ids, these markers count only as tokens: {only}"
-        + (f"; as text: {as_text}" if as_text else "")
-    ]
-
-
-def _costs_in_short(tokens: Tokens) -> list[str]:
     count = len(tokens.tools)
     whose = "" if tokens.given else "example "
     of = "" if tokens.context is None else f" of {tokens.context:,}"
@@ -139,6 +119,20 @@ def _costs_in_short(tokens: Tokens) -> list[str]:
     if advice := leaving_out(tokens):
         lines.append(advice)
     return lines
+
+
+def _token_ids(tokens: Tokens | None) -> list[str]:
+    """Return a line that shows which markers `TokenParser` accepts only as tokens."""
+    markers = [marker for marker in tokens.markers if marker.kind != "stop"] if tokens else []
+    if not markers:
+        return []
+    only, as_text = (
+        listed_first([marker.marker for marker in markers if marker.only_as_token is whether], _MOST_MARKERS)
+        for whether in (True, False)
+    )
+    if not only:
+        return [f"toolfmt.TokenParser matches all markers as text: {as_text}"]
+    return [f"toolfmt.TokenParser matches {only} only as tokens" + (f", {as_text} as text" if as_text else "")]
 
 
 def _variables(variables: Iterable[Variable]) -> list[str]:

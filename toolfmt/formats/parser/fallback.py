@@ -123,7 +123,7 @@ class Fallback:
             start = yield from scan.literal(self.starts)
             scan.rewind(begin)
         only_own = not (self.may_start(start) or calls.committed)
-        if only_own and not (calls.name_at_start and start != CODE):
+        if only_own and not calls.name_at_start:
             raise Malformed(expected=A_CALL)
         wrong = None
         own = None if calls.foreign else self.own

@@ -367,7 +367,9 @@ def test_no_quoted_call_is_a_call(format: str) -> None:
             assert not any(isinstance(event, ToolCallStart) for event in events)
             rejected = [event.message for event in events if isinstance(event, ToolCallRejected)]
             assert bool(rejected) is (format in {"atem", "beam"} and quote.startswith("{}") and call.startswith(" to="))
-            assert all(message.endswith("; a marker in several tokens is text.") for message in rejected)
+            assert all(
+                message.endswith("; a marker was written as text instead of its special token.") for message in rejected
+            )
 
 
 @pytest.mark.parametrize("format", [format.name for format in formats()])
@@ -411,6 +413,7 @@ def test_an_ended_and_a_rejected_call_have_the_range_of_their_tokens() -> None:
     ids = [id for part in parts for id in ids_of(tokenizer, part)]
     events = parsed(TokenParser(Parser("json", tools=TOOLS), tokenizer), [ids])
     first, second = lengths[0], sum(lengths[:3])
+    assert not any("special token" in event.message for event in events if isinstance(event, ToolCallRejected))
     assert ranges(events) == [(first, first + lengths[1]), (second, second + lengths[3])]
     assert [event.to_dict()["tokens"] for event in events if isinstance(event, ToolCallEnd)] == [
         [first, first + lengths[1]]
@@ -455,7 +458,7 @@ def test_texts_that_say_which_are_special_tokens_give_the_same(name: str) -> Non
 
 
 def test_ids_need_a_tokenizer() -> None:
-    with pytest.raises(TypeError, match="this parser got no tokenizer"):
+    with pytest.raises(TypeError, match="created from a list of added tokens; pass a tokenizer"):
         TokenParser(Parser("json"), ["<tool_call>"]).feed([0])
 
 
@@ -614,6 +617,33 @@ def test_the_id_of_a_call_has_the_text_of_the_model() -> None:
     assert isinstance(events[0], ToolCallStart) and events[0].id == "a<|END_ACTION|>b"
 
 
+def test_without_tools_a_name_at_the_start_is_no_call_either() -> None:
+    tokenizer = tokenizer_with(*TOKENS["mistral"])
+    ids = ids_of(tokenizer, "delete_all«[ARGS]»{}")
+    assert summary(parsed(TokenParser(Parser("mistral"), tokenizer), [ids])) == [("content", "delete_all[ARGS]{}")]
+    assert summary(parsed(Parser("mistral"), ["delete_all[ARGS]{}"])) == [("call", "delete_all {}")]
+
+
+@pytest.mark.parametrize("format", ["json", "xml_function"])
+def test_a_quoted_call_in_a_malformed_one_is_not_started(format: str) -> None:
+    tokenizer = tokenizer_with(*QWEN)
+    output = (
+        f"«<tool_call>»\n<function=write>\n<parameter=text>\nThe page says:\n{NESTED}\nThat is how.\n</function>\n"
+        "«</tool_call>»"
+    )
+    events = summary(parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [ids_of(tokenizer, output)]))
+    assert events[0] == ("rejected", "malformed_syntax")
+    assert not any("delete_all {" in text for kind, text in events if kind == "call")
+
+
+def test_after_a_malformed_call_only_a_token_starts_another_one() -> None:
+    tokenizer = tokenizer_with("<minimax:tool_call>", "</minimax:tool_call>", "</invoke>")
+    broken = '«<minimax:tool_call>»\n<invoke name="write">\nbroken\n«</invoke>»\n'
+    ids = ids_of(tokenizer, broken + '<invoke name="delete_all">\n«</invoke>»\n«</minimax:tool_call>»')
+    events = summary(parsed(TokenParser(Parser("minimax_m2", tools=TOOLS), tokenizer), [ids]))
+    assert events[0] == ("rejected", "malformed_syntax") and ("call", "delete_all {}") not in events
+
+
 def test_a_start_marker_that_is_a_word_may_be_a_token() -> None:
     tokenizer = tokenizer_with("functools[")
     parser = TokenParser(Parser("phi4", tools=TOOLS), tokenizer, "tokens")
@@ -639,6 +669,22 @@ def test_a_marker_that_begins_in_the_prompt_is_no_token(prefix: str) -> None:
     assert not any(isinstance(event, ToolCallEnd) for event in events)
     shown = "".join(event.text for event in [*parser.continued, *events] if isinstance(event, (Content, Reasoning)))
     assert shown.endswith(f"{prefix[prefix.rindex('<') :]}{rest}")
+
+
+def test_the_beginning_of_a_marker_in_the_prompt_is_shown() -> None:
+    parser = TokenParser(Parser("json", tools=TOOLS, prefix="A <tool_"), tokenizer_with(*QWEN))
+    events = parsed(parser, [ordinary_ids("x y")])
+    assert [*summary(parser.continued), *summary(events)][-1][1].endswith("x y")
+    assert "<tool_" in "".join(text for _, text in [*summary(parser.continued), *summary(events)])
+
+
+def test_a_marker_at_the_end_of_the_prompt_may_begin_a_longer_one() -> None:
+    tokenizer = tokenizer_with(*QWEN, "<think>!")
+    parser = TokenParser(Parser("json", tools=TOOLS, prefix="<think>", stop=["<think>!"]), tokenizer)
+    assert summary(parsed(parser, [ids_of(tokenizer, "Hm.«</think>»Yes.")])) == [
+        ("reasoning", "Hm."),
+        ("content", "Yes."),
+    ]
 
 
 def test_a_marker_at_the_end_of_the_prompt_counts() -> None:

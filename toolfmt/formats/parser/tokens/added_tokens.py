@@ -68,9 +68,10 @@ def is_marker(text: str, *, special: bool) -> bool:
 
 
 def added_tokens(tokenizer: Any) -> dict[int, str]:
-    """Return the texts of a tokenizer's added tokens that must not appear in text of others, by id.
+    """Return the added tokens that untrusted text must not produce, by id.
 
-    These are its markers, and special tokens that are plain words. Empty if it does not list its added tokens.
+    These are markers, and special tokens even if they are plain words. Empty if the tokenizer does not list its added
+    tokens.
     """
     get_added = getattr(tokenizer, "get_added_tokens_decoder", None)
     added = get_added() if callable(get_added) else getattr(tokenizer, "added_tokens_decoder", None)

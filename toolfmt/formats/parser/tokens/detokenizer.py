@@ -30,7 +30,7 @@ class Detokenizer:
         self.starts: list[int] = []
 
     def feed(self, ids: Iterable[int]) -> list[tuple[str, bool]]:
-        """Return the text of more tokens: each marker alone, and what is between them; and whether it is a marker.
+        """Return pairs of a text and whether it is a marker. Each marker is its own pair.
 
         Raises:
             TypeError: An id is not an integer.
@@ -64,7 +64,7 @@ class Detokenizer:
         return found
 
     def finish(self) -> str:
-        """Return a replacement character for a character that is not completed."""
+        """Return U+FFFD if a character is incomplete, otherwise an empty string."""
         text, _ = utf_8_decode(self._incomplete, "replace", True)
         self._incomplete = b""
         return text
@@ -77,7 +77,7 @@ class Detokenizer:
         return twin
 
     def _completed(self, piece: str | bytes) -> str:
-        """Return what a piece completes. A text ends an incomplete character."""
+        """Return the text that a piece completes. A str replaces pending bytes with U+FFFD."""
         if isinstance(piece, str):
             return self.finish() + piece if piece else ""
         data = self._incomplete + piece

@@ -43,13 +43,13 @@ class TokenMarkers:
 
     @cached_property
     def literals(self) -> Literals:
-        """Finds them in a text."""
+        """Searches for these markers."""
         return literals(*(text for text in self.texts if text[0] in self.hidden))
 
     @cached_property
     def hidden(self) -> dict[str, str]:
-        """The noncharacters that replace first characters of spelled markers. There are fewer than characters, so the
-        first characters of most markers come first."""
+        """The noncharacter that replaces the first character of a marker. There are only 32, so the first characters of
+        most markers come first."""
         firsts = Counter(text[0] for text in sorted(self.texts))
         return {first: hidden for (first, _), hidden in zip(firsts.most_common(), NONCHARACTERS, strict=False)}
 
@@ -60,8 +60,10 @@ class TokenMarkers:
 
 
 def token_markers(format: ToolCallFormat, stop: frozenset[str], vocabulary: Vocabulary) -> TokenMarkers:
-    """Return the markers that are tokens: all that calls in any known format, reasoning blocks, and the ends of a
-    response have. `stop` are more strings that end a response."""
+    """Return the markers that are single tokens of a tokenizer.
+
+    Candidates are the markers of all known formats, of reasoning blocks and of turn ends, and the strings in `stop`.
+    """
     known = vocabulary.of_formats
     key = (format.markers, stop)
     if key not in known:
@@ -92,8 +94,8 @@ def _control_tokens_in(strings: Iterable[str]) -> frozenset[str]:
 
 
 def _starts_with(format: ToolCallFormat, tokens: frozenset[str]) -> bool:
-    """Return whether the format's calls start with a marker that contains one of these tokens. A call whose header may
-    be in the prompt can have it later."""
+    """Return whether the format's calls start with a marker that contains one of these tokens. If the header of a call
+    may be in the prompt, the token may appear later in the call."""
     written = _written(format, 1).lstrip()
     starts = [start for start in format.markers.calls if written.startswith(start.lstrip())]
     start = max(starts, key=len, default="")

@@ -36,15 +36,15 @@ class TokenParser:
     """Parses one output of a model from its token ids.
 
     A marker that is an added token of the tokenizer counts only where the model wrote that token. Spelled in ordinary
-    tokens, it is text, also in arguments. If the calls of the format start with such a marker, only a marker token can
-    start a call. Markers that are not tokens are matched by their text.
+    tokens, it is text, including in arguments. If the calls of the format start with such a marker, only a marker token
+    can start a call. Markers that are not tokens are matched by their text.
 
     Args:
         parser: A new parser of the format. Its options apply; it is not changed.
         tokenizer: A tokenizer of transformers, tokenizers, mlx-lm, mistral-common or llama-cpp-python (`Llama`). If the
             runtime gives strings instead of ids, a list of its added tokens.
-        markers: `auto` decides for each marker, by the tokenizer. `tokens` also requires that calls start with a token.
-            `text` matches all markers by their text, as `Parser` does.
+        markers: `auto`: a marker that is an added token counts only as that token; others are matched by their text.
+            `tokens` also requires that calls start with a token. `text` matches all markers by their text, as `Parser`.
 
     Raises:
         TypeError: `parser` is not a `Parser`, or `tokenizer` is not a tokenizer.
@@ -61,8 +61,9 @@ class TokenParser:
         found = token_markers(parser.format, stop_strings(parser), tokens.vocabulary)
         if markers == "tokens" and not found.start_calls:
             raise ToolfmtError(
-                f"calls of the format {parser.format.name} do not start with an added token of this tokenizer, so "
-                'a quoted call looks like a real one; to match markers by their text, pass markers="auto"'
+                f'markers="tokens" is not possible: calls of the format {parser.format.name} do not start with an '
+                "added token of this tokenizer, so a quoted call looks like a real one; to parse without this "
+                'guarantee, pass markers="auto"'
             )
         self._markers = TokenMarkers() if markers == "text" else found
         starts = self._markers.texts if self._markers.start_calls else frozenset[str]()
@@ -78,8 +79,8 @@ class TokenParser:
         """Return the events that are certain after these tokens.
 
         Args:
-            ids: The next token ids; or a string, from a runtime without ids: one added token, or other text.
-            special: Whether the string is an added token.
+            ids: The next token ids, or a string: one added token, or other text.
+            special: Whether the string is an added token. Only for strings.
 
         Raises:
             RuntimeError: The parser is finished.
@@ -91,7 +92,10 @@ class TokenParser:
             self._has_ranges = False
             pieces = [(without_noncharacters(ids), special)]
         else:
-            pieces = self._detokenizer.feed(self._checked(ids))
+            try:
+                pieces = self._detokenizer.feed(self._checked(ids))
+            except TypeError as error:
+                raise TypeError(f"feed() takes a str or a flat list of token ids ({error})") from None
         if len(pieces) == 1 and not pieces[0][1]:
             return self._finished(self._ordinary(pieces[0][0]))
         events = [] if pieces else self._parser.feed("")
@@ -105,9 +109,9 @@ class TokenParser:
 
     def _checked(self, ids: Iterable[int]) -> Iterable[int]:
         if not self._knows_ids:
-            raise TypeError("this parser got no tokenizer and takes only str; create it with a tokenizer to feed ids")
-        if isinstance(ids, (int, bytes, bytearray)):
-            raise TypeError(f"feed() takes a list of token ids or a str, not {type(ids).__name__}")
+            raise TypeError("this parser was created from a list of added tokens; pass a tokenizer to feed ids")
+        if isinstance(ids, (bytes, bytearray)):
+            raise TypeError(f"this is {type(ids).__name__}")
         return ids.tolist() if hasattr(ids, "tolist") else ids
 
     def finish(self, *, cut: bool = False) -> list[Event]:
@@ -182,7 +186,7 @@ class TokenParser:
         return self._parser.feed(text) if text else []
 
     def _without_open_marker(self, prefix: str) -> str:
-        """Return a prefix of the output whose end cannot become a marker: the rest of it would be no token."""
+        """Return a prefix of the output whose end cannot become a marker, because the rest of it is not a token."""
         begin, markers = 0, self._markers
         while not prefix.endswith(tuple(markers.texts)) and (found := markers.literals.search(prefix, begin, False)):
             begin, marker = found
@@ -222,8 +226,8 @@ class TokenParser:
             return replace(event, raw=self._restored(event.raw))
         if isinstance(event, ToolCallRejected):
             message, expected = (self._restored(_unescaped(text)) for text in (event.message, event.expected))
-            if message != event.message:  # it may say that a marker was expected, and found
-                message = f"{message.removesuffix('.')}; a marker in several tokens is text."
+            if message != event.message:  # it may report that a marker was expected, and found
+                message = f"{message.removesuffix('.')}; a marker was written as text instead of its special token."
             return replace(event, raw=self._restored(event.raw), message=message, expected=expected)
         return event
 

@@ -171,7 +171,7 @@ class _LlamaCpp:
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
         self.size: int = tokenizer.n_vocab()
-        self._llama_cpp: Any = sys.modules["llama_cpp"]  # it exists, because the tokenizer is of it
+        self._llama_cpp: Any = sys.modules["llama_cpp"]  # already imported: the tokenizer comes from it
         self._vocab = self._llama_cpp.llama_model_get_vocab(tokenizer.model)
 
     @staticmethod
@@ -191,7 +191,7 @@ class _LlamaCpp:
 
     def piece(self, id: int) -> Piece:
         if not 0 <= id < self.size:
-            return ""  # llama.cpp ends the process
+            return ""  # llama.cpp aborts on unknown ids
         size = 64
         while True:
             buffer = ctypes.create_string_buffer(size)
