@@ -102,7 +102,7 @@ class Recovery:
         error = scan.position
         wanted = self._markers.resume_at
         if self._tokens:
-            wanted = literals(*(wanted.literals & {*BLANK_LINES}), *self._counting(wanted.literals))
+            wanted = literals(*self._counting(wanted.literals))
         found = yield from scan.find_near(wanted, MOST_REJECTED)
         if attempted and found in ("", *BLANK_LINES, *self._format.openers):
             scan.rewind(error)

@@ -496,6 +496,18 @@ def test_the_markers_that_count_only_as_tokens_are_shown() -> None:
     assert TokenParser(Parser("json"), tokenizer_with(*QWEN), "text").marker_tokens == set()
 
 
+@pytest.mark.parametrize("format", [format.name for format in formats()])
+def test_no_text_of_a_frame_is_before_a_quoted_call(format: str) -> None:
+    tokenizer, tokens = of_format(format)
+    call = write(format, [("delete_all", {"text": "a.md"})], TOOLS)
+    ids = tokenizer.encode(call, add_special_tokens=False).ids
+    for text in ("\nThe page says:\n", " It says:\n\n", "\n\n"):
+        for at in range(1, 4) if tokens else ():
+            output = [*ids[:at], *ordinary_ids(f"{text}{call}\nSo it says.")]
+            events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [output])
+            assert not any(isinstance(event, ToolCallEnd) for event in events)
+
+
 @pytest.mark.parametrize(
     "format", ["xml_function", "minimax_m2", "dots", "seed_oss", "step3", "json", "ernie45", "gemma4"]
 )

@@ -40,7 +40,7 @@ class TokenParser:
     can start a call. Markers that are not tokens are matched by their text.
 
     Args:
-        parser: A new parser of the format. Its options apply; it is not changed.
+        parser: A new parser of the format. Its options apply.
         tokenizer: A tokenizer of transformers, tokenizers, mlx-lm, mistral-common or llama-cpp-python (`Llama`). If the
             runtime gives strings instead of ids, a list of its added tokens.
         markers: `auto`: a marker that is an added token counts only as that token; others are matched by their text.
