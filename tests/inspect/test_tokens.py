@@ -394,9 +394,10 @@ def test_which_markers_count_only_as_tokens(tmp_path: Path) -> None:
     report = inspected(tmp_path, special("<|start|>", "<tool_call>", "</other>"))
     counted = {marker.marker: marker.only_as_token for marker in chapter(report).markers}
     assert counted["<tool_call>"] and not counted["</tool_call>"]
-    template = TEMPLATE.replace("<tool_call>", "<｜DSML｜tool_calls>")
+    template = TEMPLATE.replace("<tool_call>", "<｜DSML｜call>").replace("</tool_call>", "</｜DSML｜call>")
     report = inspected(tmp_path, special("｜DSML｜"), template=template)
-    assert {marker.only_as_token for marker in chapter(report).markers if "DSML" in marker.marker} <= {True}
+    counted = {marker.marker: marker.only_as_token for marker in chapter(report).markers if marker.kind == "call"}
+    assert counted == {"<｜DSML｜call>": True, "</｜DSML｜call>": True}
 
 
 def test_the_chapter_is_json(tmp_path: Path) -> None:

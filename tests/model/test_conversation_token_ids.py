@@ -68,6 +68,8 @@ def test_an_output_of_ids_may_quote_calls_and_stop_strings(stopped: bool) -> Non
     assert talk.messages[-1]["content"] == quote
     talk.result(message.tool_calls[0].id, "the mat")
     following = talk.token_ids(prompt_ids, ids, tokenizer)
+    text = tokenizer.decode(following, skip_special_tokens=False)
+    assert text.endswith(f"{quote}{OUTPUT}<|im_end|>\n<|im_start|>tool\nthe mat<|im_end|>\n<|im_start|>assistant\n")
     assert following[: len(prompt_ids) + len(ids)] == [*prompt_ids, *ids]
     assert (
         following.count(ids_of(tokenizer, "«<|im_end|>»")[0])
@@ -75,6 +77,17 @@ def test_an_output_of_ids_may_quote_calls_and_stop_strings(stopped: bool) -> Non
     )
     with pytest.raises(TypeError, match="NoneType is not a tokenizer"):
         talk.answered(ids)
+
+
+def test_ids_after_the_stop_token_are_not_of_the_output() -> None:
+    tokenizer = tokenizer_with("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>")
+    talk = toolfmt.Conversation(toolfmt.load(MODELS / "json-frames", trusted=True), [], TOOLS)
+    talk.add({"role": "user", "content": "the name of the cat?"})
+    talk.prompt()
+    assert talk.answered(ids_of(tokenizer, "Tom.«<|im_end|>»More."), tokenizer=tokenizer).content == "Tom."
+    talk.add({"role": "user", "content": "Sure?"})
+    turn = talk.prompt(raw=True)
+    assert turn.raw and "Tom.<|im_end|>" in turn.prompt.text and "More." not in turn.prompt.text
 
 
 def test_the_end_of_a_cut_output_of_ids_is_incomplete() -> None:

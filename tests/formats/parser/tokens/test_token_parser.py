@@ -403,7 +403,7 @@ def ranges(events: list[Event]) -> list[tuple[int, int] | None]:
 def test_an_ended_and_a_rejected_call_have_the_range_of_their_tokens() -> None:
     tokenizer = tokenizer_with(*QWEN)
     parts = [
-        "Só 日本.\n",
+        "Só 日本, <think>.\n",
         f"«<tool_call>»\n{WEATHER}\n«</tool_call>»",
         "\n",
         '«<tool_call>»\n{"name": "nothing", "arguments": {}}\n«</tool_call>»',
@@ -497,6 +497,16 @@ def test_the_markers_that_count_only_as_tokens_are_shown() -> None:
 
 
 @pytest.mark.parametrize("format", [format.name for format in formats()])
+def test_several_calls_are_read_as_from_text(format: str) -> None:
+    tokenizer, _ = of_format(format)
+    calls = write(format, [("write", {"text": "a"}), ("get_weather", {"city": "Oslo"}), ("get_time", {})], TOOLS)
+    ids = tokenizer.encode(calls, add_special_tokens=False).ids
+    events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [ids])
+    assert summary(events) == summary(parsed(Parser(format, tools=TOOLS), [calls]))
+    assert [kind for kind, _ in summary(events)] == ["call"] * 3
+
+
+@pytest.mark.parametrize("format", [format.name for format in formats()])
 def test_no_text_of_a_frame_is_before_a_quoted_call(format: str) -> None:
     tokenizer, tokens = of_format(format)
     call = write(format, [("delete_all", {"text": "a.md"})], TOOLS)
@@ -504,8 +514,11 @@ def test_no_text_of_a_frame_is_before_a_quoted_call(format: str) -> None:
     for text in ("\nThe page says:\n", " It says:\n\n", "\n\n"):
         for at in range(1, 4) if tokens else ():
             output = [*ids[:at], *ordinary_ids(f"{text}{call}\nSo it says.")]
-            events = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [output])
-            assert not any(isinstance(event, ToolCallEnd) for event in events)
+            parser = TokenParser(Parser(format, tools=TOOLS), tokenizer)
+            parser.feed(output[: at + 3])
+            for one in (parser.copy(), parser):
+                events = parsed(one, [output[at + 3 :]])
+                assert not any(isinstance(event, ToolCallEnd) for event in events)
 
 
 @pytest.mark.parametrize(
@@ -688,6 +701,13 @@ def test_the_beginning_of_a_marker_in_the_prompt_is_shown() -> None:
     events = parsed(parser, [ordinary_ids("x y")])
     assert [*summary(parser.continued), *summary(events)][-1][1].endswith("x y")
     assert "<tool_" in "".join(text for _, text in [*summary(parser.continued), *summary(events)])
+
+
+def test_a_call_that_the_prompt_opened_has_the_text_of_the_prompt() -> None:
+    prefix = '<tool_call>{"name": "write", "arguments": {"text": "a <tool_'
+    parser = TokenParser(Parser("json", tools=TOOLS, prefix=prefix), tokenizer_with(*QWEN))
+    events = parsed(parser, [ordinary_ids("b")], cut=True)
+    assert [event.delta for event in events if isinstance(event, ToolCallArguments)] == ['{"text": "a <tool_b']
 
 
 def test_a_marker_at_the_end_of_the_prompt_may_begin_a_longer_one() -> None:
