@@ -596,7 +596,7 @@ def _read_after_call(scan: Scan, calls: CallBuilder, keys: Keys, *, any_object: 
     here = scan.position
     comma = yield from follows(scan, *filter(None, (keys.delimiter,)), ",", ";")
     yield from scan.skip_spaces()
-    may = any_object or keys.separator is not None or not calls.token_starts
+    may = any_object or not calls.token_starts
     another = may and (yield from scan.peek()) == "{" and (any_object or (yield from _call_follows(scan, calls, keys)))
     return here, comma, another
 
