@@ -53,8 +53,9 @@ class Fallback:
 
     @cached_property
     def _frames(self) -> Literals:
-        """The start markers of the frames of the format; for `auto`, of all formats."""
-        return literals(*(opener for opener in self.openers if len(opener) >= MIN_CONTROL_TOKEN))
+        """The start markers of the frames of the format, with a token if `tokens`; for `auto`, of all formats."""
+        long = (opener for opener in self.openers if len(opener) >= MIN_CONTROL_TOKEN)
+        return literals(*filter(self.may_start, long))
 
     def may_start(self, start: str) -> bool:
         """Whether a call may start with this text. The header of a message may begin in the prompt, without a token."""

@@ -592,6 +592,15 @@ def test_bare_json_after_a_call_without_an_end_marker_is_text(format: str) -> No
     assert len(summary(parsed(Parser(format, tools=TOOLS), [call + quote]))) == 2
 
 
+def test_a_start_marker_that_is_no_token_starts_no_call_after_a_real_one_in_a_code_fence() -> None:
+    tokenizer = tokenizer_with("<|tool_call|>")
+    calls = f"«<|tool_call|>»[{WEATHER}]\n<tool_call>[{DELETE}]"
+    for output in (calls, f"```\n{calls}\n```"):
+        events = summary(parsed(TokenParser(Parser("granite", tools=TOOLS), tokenizer), [ids_of(tokenizer, output)]))
+        assert "call" not in [kind for kind, text in events if "delete_all" in text]
+    assert len(summary(parsed(Parser("granite", tools=TOOLS), [text_of(f"```\n{calls}\n```")]))) == 2
+
+
 def test_the_check_of_the_arguments_sees_the_text_of_the_model() -> None:
     seen: list[Any] = []
 
