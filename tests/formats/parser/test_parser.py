@@ -861,6 +861,14 @@ def test_a_malformed_call_with_its_end_is_malformed_in_a_cut_output_too() -> Non
     assert isinstance(rejected, ToolCallRejected) and rejected.reason == "malformed_syntax"
 
 
+def test_a_certain_error_at_the_end_of_a_cut_output_is_one_however_the_output_is_split() -> None:
+    text = "<|tool_call_start|>[write(text='x='a"
+    for at in range(len(text)):
+        parser = Parser("lfm2")
+        events = merge([*parser.feed(text[:at]), *parser.feed(text[at:]), *parser.finish(cut=True)])
+        assert [event.reason for event in events if isinstance(event, ToolCallRejected)] == ["malformed_syntax"]
+
+
 def test_a_start_marker_in_prose_is_content_in_a_cut_output_too() -> None:
     text = "请使用<|tool_calls_section_begin|><|tool_call_begin|>标签来调用工具，然后继续。"
     parser = Parser("kimi_k2", tools=TOOLS)

@@ -180,6 +180,8 @@ class Parser:
         if self._unstopped:
             scan.append(self._unstopped)
             self._unstopped = ""
+        if cut and scan.text:
+            self._driver.advance()  # an error in what the fast path left is certain
         scan.closed, scan.cut = True, cut
         return self._driver.go_on()
 
