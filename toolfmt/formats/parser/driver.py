@@ -311,7 +311,7 @@ class Driver:
                     return "nothing"
             if scan.cut and (wrong.undecided or self.recovery.may_continue(stopped)):
                 return self._unfinished(wrong.expected)
-            another = bool(opener) and not wrong.resumed and (yield from self.recovery.resume(attempted))
+            another = bool(opener) and not wrong.resumed and (yield from self.recovery.resume(begin, attempted))
             self.rejected_to = scan.position
             if scan.position > calls.begins:
                 calls.reject(wrong.reason, wrong.expected, stopped)

@@ -161,6 +161,7 @@ class Fallback:
 
     def _read_frame(self, scan: Scan, calls: CallBuilder, syntax: Syntax) -> Reading[bool]:
         """Parse a frame in another syntax. Return whether another call of it follows a malformed one."""
+        begin = scan.position
         try:
             yield from syntax.engine.read(scan, calls, syntax.opener)
         except Malformed as wrong:
@@ -168,7 +169,7 @@ class Fallback:
             if not calls.committed or not syntax.opener:
                 raise
             wrong.resumed = True
-            if not (yield from Recovery(syntax.format, scan, calls, self.tokens).resume(attempted=False)):
+            if not (yield from Recovery(syntax.format, scan, calls, self.tokens).resume(begin, attempted=False)):
                 raise
             calls.reject(wrong.reason, wrong.expected, wrong.at)
             calls.begin_foreign(syntax, syntax.text)

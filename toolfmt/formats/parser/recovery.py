@@ -92,23 +92,32 @@ class Recovery:
         prose = written[-1:] == "." or (yield from self._scan.peek()) in (",", ";")
         return "" if prose or not any(map(declared, (name, bare, _NUMBER.sub("", bare)))) else written
 
-    def resume(self, attempted: bool) -> Reading[bool]:
+    def resume(self, begin: int, attempted: bool) -> Reading[bool]:
         """Go to where parsing continues after a malformed call. Return whether another call of the frame begins there.
 
         That is after its end marker, if this follows soon and before another frame. Otherwise it is where the error is,
-        or, for an attempt, the end of the line.
+        or, for an attempt, the end of the line. If only tokens start calls, it is where another frame begins in it.
+        `begin` is where the engine began to read: in a copy, `calls.begins` is the start of the frame.
         """
         scan, inner = self._scan, self._markers.inner
         error = scan.position
+        broken_off = yield from self._broken_off(max(begin, self._calls.begins) + 1, error)
+        if broken_off is not None:
+            scan.rewind(broken_off)
+            return False
         wanted = self._markers.resume_at
         if self._tokens:
             wanted = literals(*self._counting(wanted.literals))
         found = yield from scan.find_near(wanted, MOST_REJECTED)
         if attempted and found in ("", *BLANK_LINES, *self._format.openers):
+            another = bool(self._tokens) and found in self._format.openers
+            most = scan.position - len(found) - error if another else MOST_REJECTED
             scan.rewind(error)
-            found = yield from scan.find_near(_LINE_END, MOST_REJECTED)
+            found = yield from scan.find_near(_LINE_END, most)
             scan.rewind(scan.position - len(found))
-            if found:
+            if another and not found:
+                scan.skip(most)
+            if another or found:
                 return False
         ended = scan.closed and len(scan.text) - scan.at <= MOST_REJECTED
         if not found and ended and (attempted or self._markers.start_only_openers):
@@ -126,6 +135,25 @@ class Recovery:
         else:
             scan.rewind(error)
         return False
+
+    def _broken_off(self, behind: int, error: int) -> Reading[int | None]:
+        """Return where the last start marker with a token begins between two offsets in the malformed call.
+
+        The model broke the call off there, although the marker may have been read as a part of a name or a value.
+        """
+        scan = self._scan
+        if not self._tokens or error < behind:
+            return None
+        openers = self._counting(self._format.openers)
+        text = scan.kept_between(behind, error)
+        at = max((text.rfind(opener) for opener in openers), default=-1)
+        begin = None if at < 0 else behind + at
+        here = max(behind, error + 1 - max(map(len, openers), default=0))
+        scan.rewind(here)
+        if found := (yield from scan.find_near(literals(*openers), error - here)):
+            begin = scan.position - len(found)
+        scan.rewind(error)
+        return begin
 
     def _counting(self, markers: Iterable[str]) -> Iterable[str]:
         """Return the markers at which parsing may resume."""

@@ -539,6 +539,25 @@ def test_a_call_that_breaks_off_in_a_quoted_one_does_not_start_it(format: str, d
     assert "delete_all" not in [event.name for event in events if isinstance(event, ToolCallStart)]
 
 
+@pytest.mark.parametrize(
+    "format",
+    ["qwen3_5", "xml_function", "minimax_m2", "dots", "seed_oss", "step3", "deepseek_dsml", "gcml", "hunyuan_v4"],
+)
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_a_call_that_breaks_off_at_the_start_token_of_another_one_does_not_take_it(format: str, between: str) -> None:
+    tokenizer, _ = of_format(format)
+    first, second = (
+        tokenizer.encode(write(format, [call], TOOLS), add_special_tokens=False).ids
+        for call in (("write", {"text": "a.md"}), ("get_time", {}))
+    )
+    for at in range(1, len(first)):
+        ids = [*first[:at], *ordinary_ids(between), *second]
+        whole = parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [ids])
+        assert parsed(TokenParser(Parser(format, tools=TOOLS), tokenizer), [[id] for id in ids]) == whole
+        check_offsets(whole, tokenizer.decode(ids, skip_special_tokens=False))
+        assert ("call", "get_time {}") in summary(whole)
+
+
 # --- options
 
 
