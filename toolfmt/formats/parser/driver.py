@@ -91,7 +91,9 @@ class Driver:
         self.events = self.calls.events
         self.parts: list[str] = []
         self.waiting = self.text = self.check = None
-        self.calls.checked, self.calls.token_starts = validate is not None, bool(tokens)
+        self.calls.checked = validate is not None
+        if tokens:
+            self.calls.token_starts = True
         if self.markers.name_at_start and not (tokens and format.name_at_start == "tolerated"):
             self.calls.name_at_start = True
         self.reading: Iterator[PendingSpan | None] = self.read()
