@@ -90,6 +90,19 @@ def test_ids_after_the_stop_token_are_not_of_the_output() -> None:
     assert turn.raw and "Tom.<|im_end|>" in turn.prompt.text and "More." not in turn.prompt.text
 
 
+@pytest.mark.parametrize("end", ["", "«<|im_end|>»"])
+def test_a_stop_string_that_an_output_of_ids_quotes_at_its_end_is_kept(end: str) -> None:
+    tokenizer = tokenizer_with("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>")
+    talk = toolfmt.Conversation(toolfmt.load(MODELS / "json-frames", trusted=True), [], TOOLS)
+    talk.add({"role": "user", "content": "how does a response end?"})
+    talk.prompt()
+    assert talk.answered(ids_of(tokenizer, "With <|im_end|>" + end), tokenizer=tokenizer).content == "With <|im_end|>"
+    talk.add({"role": "user", "content": "the cat?"})
+    turn = talk.prompt(raw=True)
+    assert turn.computed.endswith("\nWith <|im_end|>")
+    assert turn.prompt.text.startswith(f"{turn.computed}<|im_end|>\n<|im_start|>user\nthe cat?")
+
+
 def test_the_end_of_a_cut_output_of_ids_is_incomplete() -> None:
     tokenizer = tokenizer_with("<tool_call>", "</tool_call>")
     talk = toolfmt.Conversation(toolfmt.load(MODELS / "json-frames", trusted=True), [], TOOLS)

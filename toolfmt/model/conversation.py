@@ -9,7 +9,7 @@ output instead. This module does not depend on templates; it only compares promp
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +143,8 @@ class Conversation:
             parser = with_ids = TokenParser(prompt.parser(), tokenizer)
             read, end = _read_ids(with_ids, output)
             text = text_of(output[:end], tokenizer)
-            kept = _without_stop(text, prompt)
+            quoted = with_ids.marker_tokens - {text_of(output[max(end - 1, 0) : end], tokenizer).strip()}
+            kept = _without_stop(text, prompt, quoted)
         read += parser.finish(cut=cut)
         events = unreadable_rejected([*parser.continued, *read], text)
         message = Message.from_events(events, taken_ids(self.messages), parser.format.call_id)
@@ -312,6 +313,7 @@ def _read_ids(parser: TokenParser, ids: Sequence[int]) -> tuple[list[Event], int
     return events, len(ids)
 
 
-def _without_stop(kept: str, prompt: Prompt) -> str:
-    """Return a text without a stop string at its end."""
-    return next((kept.removesuffix(mark) for mark in prompt.stop if mark and kept.endswith(mark)), kept)
+def _without_stop(kept: str, prompt: Prompt, quoted: Collection[str] = ()) -> str:
+    """Return a text without a stop string at its end, except those that can only be `quoted` there."""
+    stop = (mark for mark in prompt.stop if mark and mark.strip() not in quoted)
+    return next((kept.removesuffix(mark) for mark in stop if kept.endswith(mark)), kept)
