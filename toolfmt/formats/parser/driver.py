@@ -91,7 +91,8 @@ class Driver:
         self.events = self.calls.events
         self.parts: list[str] = []
         self.waiting = self.text = self.check = None
-        self.calls.checked = validate is not None
+        if validate is not None:
+            self.calls.checked = True
         if tokens:
             self.calls.token_starts = True
         if self.markers.name_at_start and not (tokens and format.name_at_start == "tolerated"):
