@@ -74,7 +74,7 @@ def test_ids_of_reasoning_before_the_text_are_skipped() -> None:
     assert read([(text_of(OUTPUT), [*before, *IDS])]) == summary(EXPECTED)
 
 
-def test_text_without_ids_before_the_others_counts_as_text() -> None:
+def test_leading_text_without_ids_is_matched_as_text() -> None:
     """A server gave the ids of the first text with the reasoning."""
     text = text_of(OUTPUT)
     for lost in (1, 4, 12):
@@ -110,7 +110,7 @@ def test_the_space_before_the_first_word_may_be_missing() -> None:
     assert read([(f"Yes: {ECHO}", ids)]) == [("content", f"Yes: {ECHO}")]
 
 
-def test_without_a_known_tokenizer_the_text_decides() -> None:
+def test_without_a_known_tokenizer_markers_are_matched_as_text() -> None:
     text = text_of(OUTPUT)
     for tokenizer in (None, object()):
         assert read([(text, IDS)], tokenizer) == summary(parsed(Parser("json"), [text]))

@@ -216,7 +216,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
         '«<tool_call>»\n{"name": "write", "arguments": {"text": "«<tool_call>» here"}}\n«</tool_call>»',
         [("call", 'write {"text": "<tool_call> here"}')],
     ),
-    # --- markers that are no tokens count as text
+    # --- markers that are not tokens are matched as text
     "bare JSON, where calls start with nothing else": ("llama3", DELETE, [("call", "delete_all {}")]),
 }
 """What an output means: its format, the output, and a summary of its events."""
@@ -443,11 +443,11 @@ def test_texts_have_no_range() -> None:
     assert "tokens" not in events[-1].to_dict()
 
 
-# --- texts from a runtime without ids
+# --- strings from a runtime without ids
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_texts_that_say_which_are_special_tokens_give_the_same(name: str) -> None:
+def test_strings_with_a_special_flag_give_the_same(name: str) -> None:
     format, output, expected = CASES[name]
     parser = TokenParser(Parser(format, tools=TOOLS), set(TOKENS[format]))
     events = []
@@ -462,7 +462,7 @@ def test_ids_need_a_tokenizer() -> None:
         TokenParser(Parser("json"), ["<tool_call>"]).feed([0])
 
 
-def test_what_is_no_id_is_rejected() -> None:
+def test_values_that_are_not_ids_raise() -> None:
     tokenizer = tokenizer_with(*QWEN)
     wrong: list[Any] = [5, b"a", ["a"], [3.5], [None], None]
     for ids in wrong:
@@ -569,7 +569,7 @@ def test_the_mode_tokens_requires_a_token_at_the_start_of_calls() -> None:
     assert TokenParser(Parser("json"), tokenizer_with(*QWEN), "tokens").format.name == "json"
 
 
-def test_a_marker_without_a_token_counts_as_text() -> None:
+def test_a_marker_without_a_token_is_matched_as_text() -> None:
     tokenizer = tokenizer_with("<think>", "</think>")
     output = f"«<think>»a </think> b«</think>»<tool_call>{WEATHER}</tool_call>"
     events = parsed(TokenParser(Parser("json", tools=TOOLS), tokenizer), [ids_of(tokenizer, output)])
@@ -713,7 +713,7 @@ def test_the_prompt_may_have_opened_the_reasoning() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["A <tool_", "A <tool_call", "<think>Hm</thi", "<"])
-def test_a_marker_that_begins_in_the_prompt_is_no_token(prefix: str) -> None:
+def test_a_marker_that_begins_in_the_prompt_does_not_count(prefix: str) -> None:
     tokenizer = tokenizer_with(*QWEN)
     marker = "</think>" if "</" in prefix else "<tool_call>"
     rest = f"{marker[len(prefix) - prefix.rindex('<') :]}{DELETE}</tool_call>"
@@ -839,7 +839,7 @@ def test_a_finished_parser_takes_no_more_ids() -> None:
     assert parser.finish() == []
 
 
-def test_what_is_certain_is_returned_at_once() -> None:
+def test_settled_text_is_emitted_immediately() -> None:
     """Only text that may become a marker waits."""
     tokenizer = tokenizer_with(*QWEN)
     parser = TokenParser(Parser("json", tools=TOOLS), tokenizer)
@@ -853,7 +853,7 @@ def test_what_is_certain_is_returned_at_once() -> None:
     assert kinds == [[ToolCallStart, ToolCallArguments], [ToolCallArguments], [ToolCallArguments]]
 
 
-def test_what_is_known_of_a_tokenizer_ends_with_it() -> None:
+def test_the_cache_is_freed_with_the_tokenizer() -> None:
     tokenizer = type(tokenizer_with()).from_str(tokenizer_with(*QWEN).to_str())
     parsed(TokenParser(Parser("json"), tokenizer), [ids_of(tokenizer, "a«<think>»b")])
     there = weakref.ref(tokenizer)
@@ -862,12 +862,12 @@ def test_what_is_known_of_a_tokenizer_ends_with_it() -> None:
     assert there() is None
 
 
-def test_what_is_known_of_stop_strings_does_not_grow_without_end() -> None:
+def test_the_cache_of_stop_strings_is_bounded() -> None:
     """A server may have other stop strings for each request."""
     tokenizer = type(tokenizer_with()).from_str(tokenizer_with(*QWEN).to_str())
     for number in range(600):
         TokenParser(Parser("json", stop=[f"stop {number}"]), tokenizer)
-    assert 0 < len(Tokens(tokenizer).vocabulary.of_formats) <= 256
+    assert 0 < len(Tokens(tokenizer).vocabulary.format_markers) <= 256
 
 
 def test_tokens_added_later_count() -> None:

@@ -64,12 +64,12 @@ def token_markers(format: ToolCallFormat, stop: frozenset[str], vocabulary: Voca
 
     Candidates are the markers of all known formats, of reasoning blocks and of turn ends, and the strings in `stop`.
     """
-    known = vocabulary.of_formats
+    known = vocabulary.format_markers
     key = (format.markers, stop)
     if key not in known:
         if len(known) >= _MAX_KNOWN:
             known.clear()
-        strings = {*_strings_of(format), *stop}
+        strings = {*_literals_in(format), *stop}
         counted = _known_texts() | strings | _control_tokens_in(strings)
         ids = {
             id: text
@@ -107,22 +107,21 @@ def _starts_with(format: ToolCallFormat, tokens: frozenset[str]) -> bool:
 def _known_texts() -> frozenset[str]:
     """Return the strings of all known formats, and the parts of them that may be tokens."""
     reasoning = (marker for pair in COMMON_REASONING for marker in pair)
-    strings = frozenset((*TURN_ENDS, *reasoning, *(string for format in KNOWN for string in _strings_of(format))))
+    strings = frozenset((*TURN_ENDS, *reasoning, *(string for format in KNOWN for string in _literals_in(format))))
     return strings | _control_tokens_in(strings)
 
 
-def _strings_of(format: ToolCallFormat) -> Iterator[str]:
+def _literals_in(format: ToolCallFormat) -> Iterator[str]:
     """Yield the literals of a format, without surrounding whitespace, and calls in it."""
-    return map(str.strip, _literals(format))
+    return map(str.strip, _raw_literals(format))
 
 
-def _literals(format: ToolCallFormat) -> Iterator[str]:
+def _raw_literals(format: ToolCallFormat) -> Iterator[str]:
     yield from format.markers.output_literals
     yield from (*format.ignored_markers, *format.ignored_at_start, *format.between)
     yield from (marker for pair in (*format.reasoning_read, *format.content_markers) for marker in pair)
-    yield from _literals_of(format.engine)
     for engine in (format.engine, *format.variants.values()):
-        yield from _literals_of(engine)
+        yield from _strings_inside(engine)
     yield _written(format, 2)
 
 
@@ -134,12 +133,12 @@ def _written(format: ToolCallFormat, count: int) -> str:
         return ""
 
 
-def _literals_of(value: Any) -> Iterator[str]:
+def _strings_inside(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (tuple, list, frozenset)):
         for one in value:
-            yield from _literals_of(one)
+            yield from _strings_inside(one)
     elif is_dataclass(value):
         for one in fields(value):
-            yield from _literals_of(getattr(value, one.name))
+            yield from _strings_inside(getattr(value, one.name))

@@ -43,13 +43,13 @@ class Vocabulary:
         markers: The texts of the tokens that are markers, by id.
         size: The number of tokens.
         pieces: The texts of the other tokens that were needed so far, by id.
-        of_formats: What `token_markers` returned, by its arguments.
+        format_markers: What `token_markers` returned, by its arguments.
     """
 
     def __init__(self, markers: Mapping[int, str], size: int) -> None:
         self.markers, self.size = markers, size
         self.pieces: dict[int, Piece] = {}
-        self.of_formats: dict[Any, Any] = {}
+        self.format_markers: dict[Any, Any] = {}
 
 
 _known: WeakKeyDictionary[Any, Vocabulary] = WeakKeyDictionary()
@@ -111,7 +111,7 @@ class _HuggingFace:
         self.size: int = tokenizer.get_vocab_size() if fast else len(tokenizer)
 
     @staticmethod
-    def fits(tokenizer: Any) -> bool:
+    def matches(tokenizer: Any) -> bool:
         fast = hasattr(tokenizer, "id_to_token") and hasattr(tokenizer, "get_added_tokens_decoder")
         return fast or (hasattr(tokenizer, "convert_ids_to_tokens") and hasattr(tokenizer, "added_tokens_decoder"))
 
@@ -150,7 +150,7 @@ class _MistralCommon:
         self.size: int = tokenizer.n_words
 
     @staticmethod
-    def fits(tokenizer: Any) -> bool:
+    def matches(tokenizer: Any) -> bool:
         return hasattr(tokenizer, "special_ids") and hasattr(tokenizer, "id_to_piece")
 
     def markers(self) -> dict[int, str]:
@@ -175,7 +175,7 @@ class _LlamaCpp:
         self._vocab = self._llama_cpp.llama_model_get_vocab(tokenizer.model)
 
     @staticmethod
-    def fits(tokenizer: Any) -> bool:
+    def matches(tokenizer: Any) -> bool:
         return hasattr(tokenizer, "n_vocab") and hasattr(tokenizer, "detokenize")
 
     def markers(self) -> dict[int, str]:
@@ -209,7 +209,7 @@ def _kind(tokenizer: Any) -> _Kind:
     outer, found = None, tokenizer
     while found is not None and not isinstance(found, type):
         for kind in (_LlamaCpp, _MistralCommon, _HuggingFace):
-            if kind.fits(found):
+            if kind.matches(found):
                 if kind is not _HuggingFace or hasattr(found, "id_to_token"):
                     return kind(found)
                 outer = found
