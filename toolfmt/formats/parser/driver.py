@@ -79,8 +79,8 @@ class Driver:
         validate: Validate | None,
         tokens: frozenset[str] = frozenset(),
     ) -> None:
-        """`prefix` is the beginning of the output in the prompt; `allowed` has the tolerances that may be applied (None:
-        all); `verbatim` leaves reasoning in the content; `validate` checks arguments; `tokens` is for `Fallback`."""
+        """`prefix` is the beginning of the output in the prompt; `allowed` has the tolerances that may be applied, None
+        for all; `verbatim` leaves reasoning in the content; `validate` checks arguments; `tokens` is for `Fallback`."""
         self.format, self.markers, self.verbatim, self.tokens = format, format.markers, verbatim, tokens
         self.continued: list[Event] = []
         """Content and reasoning of the output that the prefix contains."""
