@@ -116,6 +116,12 @@ def test_without_a_known_tokenizer_markers_are_matched_as_text() -> None:
         assert read([(text, IDS)], tokenizer) == summary(parsed(Parser("json"), [text]))
 
 
+def test_the_ids_are_not_used_if_markers_are_matched_as_text() -> None:
+    parser = AlignedParser(Parser("json"), TOKENIZER, "text")
+    events = [*parser.feed(text_of(OUTPUT), IDS), *parser.finish()]
+    assert merge(events) == parsed(Parser("json"), [text_of(OUTPUT)])
+
+
 def test_a_stop_string_ends_the_response() -> None:
     parser = AlignedParser(Parser("json", stop=["<|im_end|>"]), TOKENIZER)
     output = "Say <|im_end|> to stop.«<|im_end|>»More."

@@ -132,6 +132,10 @@ def test_a_call_that_a_response_quotes_is_content(llama: Any, file: Path, monkey
     saying(monkeypatch, llama, quoted)
     (choice,) = ask(llama)["choices"]
     assert (choice["message"]["content"], choice["finish_reason"]) == (TEXT + CALL, "stop")
+    lenient = opened(file, ChatHandler(file, markers="text"))
+    saying(monkeypatch, lenient, quoted)
+    assert calls_of(ask(lenient)["choices"][0]["message"]) == [("write_file", ARGUMENTS)]
+    lenient.close()
     prompt = toolfmt.load(file, trusted=True).render(MESSAGES, TOOLS)
     for parser, count in ((None, 0), (TokenParser(prompt.parser(), llama, "text"), 1)):
         assert len(Message.from_events(stream(llama, prompt, parser=parser)).tool_calls) == count

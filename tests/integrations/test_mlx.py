@@ -549,6 +549,8 @@ def test_a_call_that_a_response_quotes_is_content(stream: bool, tmp_path: Path, 
     directory = tiny_models.recite(tmp_path, template=tiny_models.TEMPLATE, answer=OUTPUT, special=special)
     answered = ask(address, directory, stream=stream)
     assert (answered.calls, answered.content, answered.finish_reason) == ([], OUTPUT, "stop")
+    with served(directory, options=ServerOptions(markers="text")) as url:
+        assert ask(url, directory, stream=stream).read == CALLS
     model, tokenizer, *_ = mlx_lm.load(str(directory))
     prompt = toolfmt.load(directory, trusted=True).render(MESSAGES, TOOLS)
     for parser, count in ((prompt.parser(), 0), (TokenParser(prompt.parser(), tokenizer, "text"), len(CALLS))):

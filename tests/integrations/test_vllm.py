@@ -170,6 +170,20 @@ def test_a_call_that_a_response_quotes_is_content(name: str) -> None:
     assert len(at_once(parser, text_of(output), request())[1]) == 2
 
 
+@pytest.mark.parametrize("value", ["text", "wrong"])
+def test_an_environment_variable_matches_markers_by_their_text(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLFMT_MARKERS", value)
+    monkeypatch.delitem(sys.modules, "toolfmt.integrations.vllm")
+    if value == "wrong":
+        with pytest.raises(ImportError, match="the environment variable TOOLFMT_MARKERS is 'wrong'; set it to auto or"):
+            import_module("toolfmt.integrations.vllm")
+        return
+    import_module("toolfmt.integrations.vllm")
+    tokenizer = tokenizer_with("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
+    content, calls = streamed(parser_of("toolfmt_glm4", tokenizer), [GLM], request(), [ids_of(tokenizer, GLM)])
+    assert (content, len(calls)) == ("", 1)
+
+
 def as_tokens(text: str) -> str:
     return re.sub(r"</?\w+>", r"«\g<0>»", text)
 

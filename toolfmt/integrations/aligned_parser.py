@@ -14,13 +14,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from toolfmt.formats import Parser, TokenParser, ToolCallFormat
 from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
 from toolfmt.formats.parser.tokens.vocabulary import Tokens, without_noncharacters
 from toolfmt.messages.events import Event
 
+Markers: TypeAlias = Literal["auto", "text"]
+"""`text`: all markers are matched by their text. `auto`: only those that are not tokens."""
 _MAX_EXPECTED = 10_000
 """Maximum number of characters of tokens whose text may still come. What is older will not come."""
 _MAX_UNKNOWN = 1000
@@ -35,11 +37,14 @@ class AlignedParser:
     Args:
         parser: A new parser.
         tokenizer: The tokenizer. If `TokenParser` does not support it, the ids are not used.
+        markers: `text` does not use the ids either.
     """
 
-    def __init__(self, parser: Parser, tokenizer: Any) -> None:
+    def __init__(self, parser: Parser, tokenizer: Any, markers: Markers = "auto") -> None:
         self._parser: Parser | TokenParser = parser
         self._detokenizer: Detokenizer | None = None
+        if markers == "text":
+            return
         try:
             tokens = Tokens(tokenizer)
         except TypeError:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 try:
@@ -97,6 +97,7 @@ class ChatHandler:
         format: The format, for a model whose format is unknown.
         whole_calls: As for `toolfmt.integrations.protocols.Chat`.
         rejected: As for `toolfmt.integrations.protocols.Chat`.
+        markers: As for `toolfmt.TokenParser`.
         **rendering: Options of `Model.render`, including the template's variables.
     """
 
@@ -107,10 +108,11 @@ class ChatHandler:
         format: str | ToolCallFormat | None = None,
         whole_calls: bool = True,
         rejected: RejectedCalls = "content",
+        markers: Literal["auto", "text"] = "auto",
         **rendering: Any,
     ) -> None:
         self._model = model if isinstance(model, Model) else load(model)
-        self._format = format
+        self._format, self._markers = format, markers
         self._stream_options: dict[str, Any] = {"whole_calls": whole_calls, "rejected": rejected}
         self._rendering = rendering
 
@@ -141,7 +143,7 @@ class ChatHandler:
         call_ids: dict[str, Any] = {"taken_ids": taken_ids(messages), "call_id": parser.format.call_id}
         id, name = f"chatcmpl-{uuid4()}", model or llama.model_path
         shape = Chat(id, name, int(time.time()), **call_ids, **self._stream_options)
-        batches = _events(tokens.parser(parser), tokens)
+        batches = _events(tokens.parser(parser, self._markers), tokens)
         if stream:
             return _chunks(shape, batches, tokens)
         events = [event for some in batches for event in some]
@@ -191,9 +193,9 @@ class _Tokens:
     def usage(self) -> Usage:
         return Usage(len(self._prompt), self._generated)
 
-    def parser(self, parser: Parser | TokenParser) -> TokenParser:
+    def parser(self, parser: Parser | TokenParser, markers: Literal["auto", "text"] = "auto") -> TokenParser:
         """Return the parser of the tokens."""
-        if isinstance(parser, Parser) and self._options.get("grammar") is not None:
+        if isinstance(parser, Parser) and (markers == "text" or self._options.get("grammar") is not None):
             return TokenParser(parser, self._llama, "text")
         return of_tokens(parser, self._llama)
 

@@ -39,7 +39,7 @@ from toolfmt.formats import Parser, ToolCallFormat, default_format
 from toolfmt.formats.serialization.files import named_format
 from toolfmt.grammars.grammar import Grammar, grammar
 from toolfmt.grammars.masks import Masks, marker_ids
-from toolfmt.integrations.aligned_parser import AlignedParser
+from toolfmt.integrations.aligned_parser import AlignedParser, Markers
 from toolfmt.integrations.mlx import GrammarProcessor, stop_tokens
 from toolfmt.integrations.protocols import Chat, FinishReason, Payload
 from toolfmt.messages.events import Event
@@ -64,11 +64,13 @@ class ServerOptions:
         whole_calls: A stream sends a call only once it has ended.
         rejected: What happens to a rejected call's text.
         format: The format of a model whose files do not show it.
+        markers: Whether markers that are tokens count only as these (`auto`), or also in other tokens (`text`).
     """
 
     whole_calls: bool = False
     rejected: Literal["content", "drop"] = "content"
     format: ToolCallFormat | None = None
+    markers: Markers = "auto"
 
 
 @dataclass
@@ -119,7 +121,7 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
             tokenizer = _Rendered(tokenizer, prompt.text)
         ids, *others = super()._tokenize(tokenizer, request, args)
         tail = tokenizer.decode(ids[-_TAIL:])
-        request.parser = AlignedParser(self._parser(model, prompt, request, tail), tokenizer)
+        request.parser = AlignedParser(self._parser(model, prompt, request, tail), tokenizer, self.options.markers)
         request.ends = stop_tokens(tokenizer, model.profile.stop) | set(tokenizer.eos_token_ids)
         if request.choice:
             prefix = tail if prompt is None else prompt.prefill
@@ -369,13 +371,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default="content",
         help="what happens to the text of a call that was cut off or rejected before it was emitted (default: content)",
     )
-    parser.add_argument(
-        "--tool-format", type=_format, help="the format of calls, for models whose files do not show it"
-    )
+    parser.add_argument("--tool-format", type=_format, help="the format of calls, if the model's files do not show it")
+    parser.add_argument("--markers", choices=("auto", "text"), default="auto", help="text: match markers by their text")
     own, others = parser.parse_known_args(arguments)
     if {"-h", "--help"} & {*others}:
         print(parser.format_help())
-    options = ServerOptions(own.whole_calls, own.rejected_calls, own.tool_format)
+    options = ServerOptions(own.whole_calls, own.rejected_calls, own.tool_format, own.markers)
     sys.argv = [parser.prog, *others]
     server.run = partial(run, options=options)
     try:
@@ -384,9 +385,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.exit(2, f"{error}\n")
 
 
-_DESCRIPTION = (
-    "mlx-lm's server, with prompts that toolfmt renders and outputs that it parses. Besides mlx-lm's options:"
-)
+_DESCRIPTION = "mlx-lm's server, with prompts and parsers of toolfmt. Besides mlx-lm's options:"
 
 
 def _format(name: str) -> ToolCallFormat:

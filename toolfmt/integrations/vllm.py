@@ -8,11 +8,13 @@ Importing the module registers them. Contract: vLLM 0.33.0, `vllm/tool_parsers/a
 `prev_tool_call_arr` stays empty: vLLM would send again what seems to be missing in it.
 
 In a streamed response, markers that are tokens count only where the model wrote them (`toolfmt.formats.TokenParser`).
-vLLM passes no ids of a response that is not streamed, so there, markers are matched by their text.
+vLLM passes no ids of a response that is not streamed, so there, markers are matched by their text. The environment
+variable `TOOLFMT_MARKERS=text` does that in streams, too, for models that write calls without their start marker.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -30,6 +32,10 @@ from toolfmt.integrations.deltas import Delta, Deltas, parsers, whole
 from toolfmt.messages.message import taken_ids
 
 __all__ = ["ToolfmtToolParser"]
+
+_MARKERS = os.environ.get("TOOLFMT_MARKERS", "auto")
+if _MARKERS not in ("auto", "text"):
+    raise ImportError(f"the environment variable TOOLFMT_MARKERS is {_MARKERS!r}; set it to auto or text")
 
 
 class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not installed for type checking
@@ -92,7 +98,8 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
             request: The request.
         """
         if self._deltas is None:
-            self._deltas = self._reading(request, whole_calls=self.whole_calls, tokenizer=self.model_tokenizer)
+            tokenizer = self.model_tokenizer if _MARKERS == "auto" else None
+            self._deltas = self._reading(request, whole_calls=self.whole_calls, tokenizer=tokenizer)
         return _message(self._deltas.feed(delta_text, delta_token_ids))
 
     def finish_streaming(self) -> Any:
