@@ -108,9 +108,11 @@ def test_the_end_of_a_cut_output_of_ids_is_incomplete() -> None:
     talk = toolfmt.Conversation(toolfmt.load(MODELS / "json-frames", trusted=True), [], TOOLS)
     talk.add({"role": "user", "content": "the name of the cat?"})
     talk.prompt()
-    ids = ids_of(tokenizer, '«<tool_call>»\n{"name":"look","arguments":{"at":"th')
+    before = ids_of(tokenizer, "I look.\n")
+    ids = [*before, *ids_of(tokenizer, '«<tool_call>»\n{"name":"look","arguments":{"at":"th')]
     message = talk.answered(ids, cut=True, tokenizer=tokenizer)
-    assert [rejected.reason for rejected in message.rejected] == ["incomplete_output"]
+    found = [(rejected.reason, rejected.tokens) for rejected in message.rejected]
+    assert found == [("incomplete_output", (len(before), len(ids)))]
 
 
 def test_without_an_output_or_if_the_output_cannot_be_kept_the_reason_is_given() -> None:

@@ -86,10 +86,10 @@ class Parser:
         self.format = AUTO if isinstance(format, str) and format == AUTO.name else resolved(format)
         schemas = None if tools is None else tool_schemas(tools)
         self._stop = _stop_strings(stop) if stop else None
-        begun = self._output_prefix(prefix) if prefix else ""
+        output_prefix = self._output_prefix(prefix) if prefix else ""
         allowed = None if tolerate == "all" and not strict else allowed_tolerances(tolerate, strict)
         verbatim = reasoning == "text"
-        self._options: dict[str, Any] = {"prefix": begun, "allowed": allowed, "verbatim": verbatim}
+        self._options: dict[str, Any] = {"prefix": output_prefix, "allowed": allowed, "verbatim": verbatim}
         self._schemas, self._validate = schemas, validate
         self._driver = Driver(self.format, schemas, **self._options, validate=validate)
 

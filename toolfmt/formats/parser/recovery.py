@@ -136,19 +136,19 @@ class Recovery:
             scan.rewind(error)
         return False
 
-    def _broken_off(self, behind: int, error: int) -> Reading[int | None]:
+    def _broken_off(self, start: int, error: int) -> Reading[int | None]:
         """Return where the last start marker with a token begins between two offsets in the malformed call.
 
         The model broke the call off there, although the marker may have been read as a part of a name or a value.
         """
         scan = self._scan
-        if not self._tokens or error < behind:
+        if not self._tokens or error < start:
             return None
         openers = self._counting(self._format.openers)
-        text = scan.kept_between(behind, error)
+        text = scan.kept_between(start, error)
         at = max((text.rfind(opener) for opener in openers), default=-1)
-        begin = None if at < 0 else behind + at
-        here = max(behind, error + 1 - max(map(len, openers), default=0))
+        begin = None if at < 0 else start + at
+        here = max(start, error + 1 - max(map(len, openers), default=0))
         scan.rewind(here)
         if found := (yield from scan.find_near(literals(*openers), error - here)):
             begin = scan.position - len(found)
@@ -172,11 +172,11 @@ class Recovery:
     def _another_follows(self) -> Reading[bool]:
         """Whether another call of the frame follows the end marker of one. The end marker of the frame is read."""
         scan, inner, frame_closers = self._scan, self._markers.inner, self._markers.frame_closers
-        behind = literals(*frame_closers, *self._counting(inner.openers), *inner.skipped)
+        following = literals(*frame_closers, *self._counting(inner.openers), *inner.skipped)
         while True:
             here = scan.position
             yield from scan.skip_spaces()
-            found = yield from scan.literal(behind)
+            found = yield from scan.literal(following)
             if found in frame_closers:
                 return False
             if found not in inner.skipped:

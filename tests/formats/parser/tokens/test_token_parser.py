@@ -143,7 +143,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
         "delete_all«[ARGS]»{}",
         [("content", "delete_all[ARGS]{}")],
     ),
-    "a bare tag on a line of its own": (
+    "a bare tag on a new line": (
         "xml_function",
         "Write this:\n<function=delete_all>\n</function>",
         [("content", "Write this:\n<function=delete_all>\n</function>")],
@@ -823,7 +823,7 @@ def test_ids_are_integers() -> None:
         with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
             TokenParser(Parser("json"), tokenizer).feed([id])
     scalars: list[Any] = [Scalar(id) for id in ids]
-    for right in (scalars, ids):  # the wrong ones have left nothing behind
+    for right in (scalars, ids):  # the wrong ones have changed nothing
         assert summary(parsed(TokenParser(Parser("json"), tokenizer), [right])) == [("content", "A "), CALL]
 
 

@@ -18,10 +18,10 @@ from toolfmt.formats.parser.tokens.vocabulary import NONCHARACTERS, Vocabulary
 from toolfmt.formats.scanner.literals import Literals, literals
 
 _CALL: Call = ("f", {"a": "b"})
-_CONTROL = re.compile(r"""[<\[\]|｜◁](?=.*[\w"]).+[>\[\]|｜▷]""")
-"""The form of a control token. A marker may contain one: `｜DSML｜` in `<｜DSML｜tool_calls>`."""
 _FIRST, _LAST = re.compile(r"[<\[\]|｜◁]"), re.compile(r"[>\[\]|｜▷]")
-"""Its first and its last character."""
+"""The first and the last character of a control token."""
+_CONTROL = re.compile(rf'{_FIRST.pattern}(?=.*[\w"]).+{_LAST.pattern}')
+"""The form of a control token. A marker may contain one: `｜DSML｜` in `<｜DSML｜tool_calls>`."""
 _MAX_KNOWN = 256
 """Maximum number of formats and sets of stop strings whose markers are kept: each request may have other stop strings.
 """
