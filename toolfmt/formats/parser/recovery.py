@@ -96,7 +96,7 @@ class Recovery:
         """Go to where parsing continues after a malformed call. Return whether another call of the frame begins there.
 
         That is after its end marker, if this follows soon and before another frame. Otherwise it is where the error is,
-        or, for an attempt, the end of the line. If only tokens start calls, it is where another frame begins in it.
+        or, for an attempt, the end of the line. If only tokens start calls, it is at a start token inside the call.
         `begin` is where the engine began to read: in a copy, `calls.begins` is the start of the frame.
         """
         scan, inner = self._scan, self._markers.inner
@@ -137,21 +137,20 @@ class Recovery:
         return False
 
     def _broken_off(self, start: int, error: int) -> Reading[int | None]:
-        """Return where the last start marker with a token begins between two offsets in the malformed call.
+        """Return where the last start marker of its frame begins between two offsets in the malformed call, if that
+        has a token.
 
         The model broke the call off there, although the marker may have been read as a part of a name or a value.
         """
-        scan = self._scan
-        if not self._tokens or error < start:
+        scan, opener = self._scan, self._calls.opener
+        if not self._tokens or error < start or not self._counting([opener]):
             return None
-        openers = self._counting(self._format.openers)
-        text = scan.kept_between(start, error)
-        at = max((text.rfind(opener) for opener in openers), default=-1)
+        at = scan.kept_between(start, error).rfind(opener)
         begin = None if at < 0 else start + at
-        here = max(start, error + 1 - max(map(len, openers), default=0))
+        here = max(start, error + 1 - len(opener))
         scan.rewind(here)
-        if found := (yield from scan.find_near(literals(*openers), error - here)):
-            begin = scan.position - len(found)
+        if (yield from scan.find_near(literals(opener), error - here)):
+            begin = scan.position - len(opener)
         scan.rewind(error)
         return begin
 

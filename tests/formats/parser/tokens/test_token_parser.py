@@ -689,6 +689,18 @@ def test_a_quoted_call_in_a_malformed_one_is_not_started(format: str) -> None:
     assert not any("delete_all {" in text for kind, text in events if kind == "call")
 
 
+def test_a_malformed_call_does_not_break_off_at_a_marker_inside_it() -> None:
+    tokenizer = tokenizer_with("<|message_model|>", "<|content_invoke_tool_json|>", "<|end_message|>")
+    output = (
+        '«<|message_model|>»write«<|content_invoke_tool_json|>»{"name":"write","args":{"text":"a" 3}}«<|end_message|>»'
+    )
+    real = '«<|message_model|>»get_time«<|content_invoke_tool_json|>»{"name":"get_time","args":{}}«<|end_message|>»'
+    ids = ids_of(tokenizer, output + real)
+    events = parsed(TokenParser(Parser("inkling", tools=TOOLS), tokenizer), [ids])
+    assert summary(events) == [("rejected", "malformed_syntax"), ("call", "get_time {}")]
+    assert summary(events) == summary(parsed(Parser("inkling", tools=TOOLS), [text_of(output + real)]))
+
+
 def test_after_a_malformed_call_only_a_token_starts_another_one() -> None:
     tokenizer = tokenizer_with("<minimax:tool_call>", "</minimax:tool_call>", "</invoke>")
     broken = '«<minimax:tool_call>»\n<invoke name="write">\nbroken\n«</invoke>»\n'
