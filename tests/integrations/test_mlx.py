@@ -769,6 +769,16 @@ def test_a_bad_command_ends_with_a_line(
     assert line in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.parametrize("markers", ["auto", "text"])
+def test_an_option_sets_how_markers_are_matched(markers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    server: Any = importlib.import_module("mlx_lm.server")
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(server, "main", lambda: None)
+    monkeypatch.setattr(server, "run", None)
+    for_mlx_server.main(["--markers", markers, "--model", "m"])
+    assert server.run.keywords["options"].markers == markers
+
+
 def test_help_has_both_kinds_of_options(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("mlx_lm.server"), "run", None)
     monkeypatch.setattr(sys, "argv", [])

@@ -689,6 +689,14 @@ def test_a_quoted_call_in_a_malformed_one_is_not_started(format: str) -> None:
     assert not any("delete_all {" in text for kind, text in events if kind == "call")
 
 
+def test_a_real_call_on_the_line_of_a_failed_attempt_is_found() -> None:
+    tokenizer = tokenizer_with(*QWEN)
+    for more in ("", "\n", "\nMore."):
+        ids = ids_of(tokenizer, f"«<tool_call>»write(x «<tool_call>»{WEATHER}«</tool_call>»{more}")
+        events = summary(parsed(TokenParser(Parser("json", tools=TOOLS), tokenizer), [ids]))
+        assert events[:2] == [("rejected", "malformed_syntax"), CALL]
+
+
 def test_a_malformed_call_does_not_break_off_at_a_marker_inside_it() -> None:
     tokenizer = tokenizer_with("<|message_model|>", "<|content_invoke_tool_json|>", "<|end_message|>")
     output = (
