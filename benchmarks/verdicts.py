@@ -32,7 +32,8 @@ from benchmarks.real_templates import Template
 from benchmarks.template_models import NOW, distinct, model_of
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report.report import Report, ToolsWord
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.verdicts import ToolsWord
 from toolfmt.render.backend import SWITCH_TAKEN_OUT, SYSTEM_MOVED
 
 Message: TypeAlias = dict[str, Any]

@@ -21,7 +21,7 @@ from toolfmt import Message, Model, Parser, Prompt, ToolCallFormat, load
 from toolfmt import write as written
 from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.printing.page import marked, markers_seen, report_page
-from toolfmt.cli.printing.settings import invented_result, special_markers, stops
+from toolfmt.cli.printing.settings import invented_result, runtime_rows, special_markers, stops
 from toolfmt.cli.printing.severities import worst_first
 from toolfmt.cli.printing.verdict import LEVELS, counts, first_step
 from toolfmt.errors import CannotWrite, ToolfmtError
@@ -142,8 +142,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _settings(report: Report) -> list[dict[str, Any]]:
     """The settings for each runtime, each with whether it is something to type."""
     settings = [
-        {"what": one.runtime, "text": visible(one.text), "typed": one.supported, "more": visible(one.remark)}
-        for one in report.sections.advice
+        {"what": one.runtime, "text": one.text, "typed": one.typed, "more": f"{one.status}; {one.remark}".rstrip("; ")}
+        for one in runtime_rows(report)
     ]
     for marks, where in stops(report):
         if marks:

@@ -18,7 +18,8 @@ from toolfmt.cli.commands import main
 from toolfmt.cli.exit_status import Failing, FailOn
 from toolfmt.cli.printing.junit import JUnitReport
 from toolfmt.inspect.checks import CHECKS, code, name
-from toolfmt.inspect.report.report import Report, Verdict
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.verdicts import Verdict
 from toolfmt.model.batch import InspectionOutcome
 
 CODES = [code(check) for check in CHECKS]

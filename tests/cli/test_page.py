@@ -25,12 +25,11 @@ from toolfmt.cli.output_files import write_whole
 from toolfmt.cli.printing.page import report_page
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import (
-    Advice,
     Finding,
     Report,
     SampleSpan,
-    Verdict,
 )
+from toolfmt.inspect.report.verdicts import Advice, Verdict
 
 MODELS = Path(__file__).parents[2] / "corpus" / "models"
 
@@ -90,7 +89,7 @@ def test_remarks_on_a_runtime_are_below_its_line() -> None:
     report = inspect_template(TEMPLATE)
     advice = (
         Advice("vLLM", "--x", remark="which <a> of them"),
-        Advice("Ollama", "none", False, "y"),
+        Advice("Ollama", "none", "fails", "y"),
         Advice("z", "--z"),
     )
     page = report_page(replace(report, sections=replace(report.sections, advice=advice)))

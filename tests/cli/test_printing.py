@@ -21,7 +21,6 @@ from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
 from toolfmt.formats.runtime_parsers import DERIVED
 from toolfmt.inspect.report.growing_prompts import PrefixCondition, PrefixStep, ResponseStart, Stability
 from toolfmt.inspect.report.report import (
-    Advice,
     Answer,
     Branch,
     Difference,
@@ -34,9 +33,9 @@ from toolfmt.inspect.report.report import (
     Tokens,
     ToolCost,
     Variable,
-    Verdict,
 )
 from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.inspect.report.verdicts import Advice, RuntimeVerdict, Verdict
 from toolfmt.inspect.sections.turns import DETAILS
 from toolfmt.model.batch import InspectionOutcome
 
@@ -67,8 +66,13 @@ SECTIONS = Sections(
         RuntimeSupport("mlx-lm", "a", "json", False, "", "it takes json"),
         RuntimeSupport("vLLM", "a", None, None, "nothing"),
     ),
-    advice=(Advice("vLLM", "--parser x"), Advice("TGI", "no parser", False), Advice("Ollama", "no parser", False)),
+    advice=(Advice("vLLM", "--parser x"), Advice("TGI", "no parser", "fails"), Advice("Ollama", "no parser", "fails")),
 )  # fmt: skip
+VERDICT = Verdict(
+    "adapted",
+    "It works.",
+    {"vLLM": RuntimeVerdict("works with", "--parser x", ("TF014",)), "mlx-lm": RuntimeVerdict("works")},
+)
 FULL: Report = replace(
     report(
         "some/model",
@@ -76,6 +80,7 @@ FULL: Report = replace(
         finding("TF013", "error", 7),
         finding("TF038", "note"),
     ),
+    verdict=VERDICT,
     sections=SECTIONS,
     profile=TemplateProfile(stop=("<end>", "</s>"), prefill="<think>\n"),
 )
@@ -243,7 +248,7 @@ def test_a_default_that_is_another_variable_is_named_as_such(default: str, expec
 
 def test_findings_are_sorted_by_severity_which_is_a_word() -> None:
     lines = [line.split() for line in shown(FULL)]
-    assert [line[:2] for line in lines if len(line) > 1 and line[1].startswith("TF0")] == [
+    assert [line[:2] for line in lines if len(line) > 1 and line[0] != "see" and line[1].startswith("TF0")] == [
         ["error", "TF013"],
         ["warning", "TF014"],
     ]
@@ -312,10 +317,12 @@ def test_what_a_page_shows_of_a_call_is_not_wrapped_and_its_sentences_are(width:
 def test_what_to_do_next_is_a_line_each() -> None:
     lines = shown(FULL)
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
-    assert lines[begin : begin + 8] == [
+    assert lines[begin : begin + 10] == [
         "  next  first         TF013 (see below): Do this.",
-        "        vLLM          --parser x",
-        "        TGI, Ollama   no parser",
+        "        vLLM          works with  --parser x",
+        "                                  see TF014",
+        "        TGI           fails       no parser",
+        "        Ollama        fails       no parser",
         "        stop strings  <end> </s>",
         '        prompt        ends with "<think>\\n" by default; the output continues',
         "                      from there",
@@ -343,12 +350,11 @@ def test_if_the_verdict_is_broken_the_next_line_shows_what_to_do() -> None:
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
     assert lines[begin : begin + 2] == [
         "  next  first         TF026 (see below): Do this.",
-        "        vLLM          --parser x",
+        "        vLLM          works with  --parser x",
     ]
     assert "First TF026: Do this." in report_page(made)
     for other in (
         replace(made, findings=errors[:1]),
-        replace(made, verdict=Verdict("adapted", "They work.")),
         replace(made, template=None),
         replace(made, capabilities=dict.fromkeys(FULL.capabilities, RAISED)),
     ):
@@ -358,10 +364,9 @@ def test_if_the_verdict_is_broken_the_next_line_shows_what_to_do() -> None:
 
 @pytest.mark.parametrize("code", ["TF022", "TF061"])
 def test_the_first_step_names_the_runtimes_that_select_a_wrong_parser(code: str) -> None:
-    wrong = (RuntimeSupport("mlx-lm", "x", "glm47", False), RuntimeSupport("vLLM", "x", None, None))
-    sections = replace(FULL.sections, runtime_support=wrong)
-    broken = Verdict("broken", "Not to be relied on.")
-    made = replace(FULL, findings=(finding(code, "error"),), verdict=broken, sections=sections)
+    working = dict.fromkeys(("vLLM", "mlx-lm"), RuntimeVerdict("works"))
+    wrong = replace(finding(code, "error"), runtimes=("mlx-lm",))
+    made = replace(FULL, findings=(wrong,), verdict=Verdict("native", "It works.", working))
     assert any(line.endswith(f"first         {code} (see below), if you use mlx-lm: Do this.") for line in shown(made))
     assert f"First {code}, if you use mlx-lm: Do this." in report_page(made)
     for_all = replace(made, findings=(*made.findings, finding("TF090", "error")))
@@ -476,7 +481,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
         response_starts=(ResponseStart("question", ((hostile, True),), hostile),),
         portability=Portability(hostile, 2, 1, (Difference(hostile, 1, hostile),)),
         runtime_support=(RuntimeSupport(hostile, hostile, hostile, False, hostile, hostile),),
-        advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, False)),
+        advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, "fails")),
         branches=(Branch("text", 1, hostile, hostile, "{}", (hostile,)),),
     )
     assert [field.name for field in fields(Sections) if getattr(sections, field.name) in ((), {}, None)] == ["sample"]
@@ -529,9 +534,9 @@ def test_what_is_to_be_typed_is_on_one_line_however_long() -> None:
     remark = "a sentence of many words " * 8
     advised = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", typed, remark=remark),)))
     lines = report_text(advised, 80, False, full=False, notes=False, whole=True).splitlines()
-    assert [line for line in lines if line.endswith(typed)] == [f"        transformers  {typed}"]
+    assert [line for line in lines if line.endswith(typed)] == [f"        transformers  works with  {typed}"]
     assert " ".join(" ".join(line.split()) for line in lines).count(remark.strip()) == 1
-    assert [line for line in lines if len(line) > 80] == [f"        transformers  {typed}"]
+    assert [line for line in lines if len(line) > 80] == [f"        transformers  works with  {typed}"]
 
 
 @pytest.mark.parametrize("place", ["models/" * 12, "'a place'", "x y.jinja"])

@@ -22,7 +22,8 @@ from toolfmt.cli.output_targets import FORMATS, Target
 from toolfmt.cli.printing.index_page import index_page
 from toolfmt.cli.printing.summary import Summary
 from toolfmt.cli.report_outputs import Content, HtmlPages, Outputs
-from toolfmt.inspect.report.report import Report, Verdict
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.verdicts import Verdict
 from toolfmt.model.batch import InspectionOutcome
 
 CORPUS = sorted(path.name for path in MODELS.iterdir())

@@ -23,7 +23,6 @@ from toolfmt.inspect.comparison import Comparison, Differences, PromptChange, Re
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.growing_prompts import Stability
 from toolfmt.inspect.report.report import (
-    Advice,
     Answer,
     Effect,
     RuntimeSupport,
@@ -35,6 +34,7 @@ from toolfmt.inspect.report.report import (
     Variable,
 )
 from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.inspect.report.verdicts import Advice
 from toolfmt.inspect.sections.sample_prompts import LONGEST
 
 TEMPLATE = """\

@@ -453,8 +453,8 @@ def test_the_same_template_gives_the_same_report() -> None:
 def test_no_module_of_the_room_names_a_format() -> None:
     room = Path(decision.__file__).parent.parent
     assert not (room / "__init__.py").exists()
-    # Parser names of other runtimes, which are data: some of the names look like formats.
-    names = ("parser_inference", "parser_choice", "reasoning_choice", "parser_registries")
+    # Parser names and model types of other runtimes, which are data: some of the names look like formats.
+    names = ("parser_inference", "parser_choice", "reasoning_choice", "parser_registries", "request_handling")
     others = {room / "runtimes" / f"{name}.py" for name in names}
     for path in sorted({*room.rglob("*.py")} - others):
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))

@@ -130,7 +130,7 @@ def test_a_question_that_is_dropped_is_an_error_unless_render_fixes_it(template:
     found = finding(template, "TF003")
     message = "A user message with string content is not in the prompt: the prompt is empty."
     assert (found.severity, found.message, found.fix) == (severity, message, fix)
-    assert [one.text for one in report(template).sections.advice if one.supported] == []
+    assert [one.text for one in report(template).sections.advice if one.status == "works with"] == []
 
 
 def test_a_question_that_comes_out_is_no_finding() -> None:
@@ -944,7 +944,7 @@ def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  
 
 def test_the_verdict_does_not_call_misprinted_arguments_rejected() -> None:  # Apriel 1.5
     printed = TOOLS + CALLS.replace("c.function.arguments | tojson", "c.function.arguments")
-    assert "Without `toolfmt render`: `arguments` as an object fail (TF014)" in report(printed).verdict.sentence
+    assert "Without it: `arguments` as an object fail (TF014)" in report(printed).verdict.sentence
 
 
 def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  # Command R+, tool_use

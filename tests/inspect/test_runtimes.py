@@ -211,8 +211,8 @@ def test_a_gguf_file_is_read_by_the_runtimes_that_read_gguf() -> None:
         ("llama.cpp", source),
     ]
     advice = inspect_files(files).sections.advice
-    assert [one.runtime for one in advice if one.supported] == ["transformers", "llama.cpp"]
-    assert {one.runtime for one in advice if not one.supported} == {"vLLM", "SGLang", "mlx-lm", "mlx-swift-lm"}
+    assert [one.runtime for one in advice if one.status == "works with"] == ["transformers", "llama.cpp"]
+    assert {one.runtime for one in advice if one.status == "unknown"} == {"vLLM", "SGLang", "mlx-lm", "mlx-swift-lm"}
 
 
 @pytest.mark.sample(1)
@@ -308,10 +308,11 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
     assert found(report)["wrong-parser-inferred"].startswith(
         "mlx-lm selects mistral, which takes the id after [CALL_ID] for the tool's name: [TOOL_CALLS]"
     )
-    assert advised(report)["mlx-lm"] == (
-        "none: it selects its parser mistral, which misparses these calls; "
-        f"{PARSER.format('mistral')} parses the output"
+    assert advised(report)["mlx-lm"] == "python -m toolfmt.integrations.mlx_server --model DIR"
+    assert remarks(report)["mlx-lm"] == (
+        "it selects its parser mistral, which misparses these calls; install toolfmt in its environment"
     )
+    assert report.verdict.runtimes["mlx-lm"].status == "works with"
 
 
 def test_a_declared_parser_that_takes_the_id_for_the_name_is_an_error(tmp_path: Path) -> None:
@@ -358,10 +359,10 @@ def test_a_runtime_without_a_parser_falls_back_which_is_not_a_defect_of_the_temp
         "no-parser-anywhere": f"No known runtime has a parser for {report.format.name}, "
         "the format of this template's calls."
     }
-    assert (
-        advised(report)["vLLM"]
-        == f"none: no parser for this format; {PARSER.format(report.format.name)} parses the output"
-    )
+    plugin = "--enable-auto-tool-choice --tool-parser-plugin toolfmt.integrations.vllm --tool-call-parser toolfmt_"
+    assert advised(report)["vLLM"] == f"{plugin}{report.format.name}"
+    assert advised(report)["SGLang"] == f"--tool-call-parser toolfmt_{report.format.name}"
+    assert remarks(report)["vLLM"].startswith("no parser for this format; install toolfmt in its environment")
 
 
 def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
@@ -389,10 +390,7 @@ def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
     report = inspect_template("{% if tools %}{{ '<function=function_name>\\n<parameter=name>' }}{% endif %}" + bare)
     assert parser_name(get(report.format.name or ""), "mlx-lm") == "qwen3_coder"
     assert "parser-not-inferred" not in found(report)
-    assert (
-        advised(report)["mlx-lm"]
-        == f"none: no parser for this format; {PARSER.format(report.format.name)} parses the output"
-    )
+    assert advised(report)["mlx-lm"] == "python -m toolfmt.integrations.mlx_server --model DIR"
 
 
 def test_a_declared_parser_is_believed(tmp_path: Path) -> None:
@@ -422,7 +420,8 @@ def test_the_parser_to_declare_is_the_one_advised_for_each_runtime(tmp_path: Pat
     """mlx-lm has a parser of the name of these calls' format, which misreads them."""
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": declared})
     fixes = {label(one): one.fix for one in report.findings}
-    assert advised(report)["mlx-lm"].startswith("none: no parser for this format; ")
+    assert advised(report)["mlx-lm"] == f"python -m toolfmt.integrations.mlx_server --model {tmp_path}"
+    assert "; remove tool_parser_type from tokenizer_config.json; " in remarks(report)["mlx-lm"]
     assert fixes["TF022"].endswith(": it has no parser that reads these calls.")
     assert fixes["model-not-loaded"] == "Remove tool_parser_type."
     other = model(tmp_path / "other", jinja=JSON, tokenizer_config={"tool_parser_type": declared})

@@ -16,15 +16,17 @@ from benchmarks.verdicts import CONVERSATIONS, proof
 from toolfmt.inspect.checks import ALL_OUTCOMES
 from toolfmt.inspect.checks.verdict import verdict
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report.report import Evidence, Finding, FixedBy, FormatDecision, Report, RuntimeSupport, Severity
+from toolfmt.inspect.report.report import Evidence, Finding, FixedBy, FormatDecision, Report, Severity
+from toolfmt.inspect.report.verdicts import Advice, RuntimeVerdict, VerdictBasis
+from toolfmt.inspect.runtimes.template_choice import RUNTIMES
 
 JSON = FormatDecision("json", "verified", (Evidence("verified", "json", "6/6 round trips"),))
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
 
 
-def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
-    outcome = first_outcome(code)
-    return Finding(code, f"name-of-{code.lower()}", "It is so.", None, "Do this.", severity, fixed_by, outcome=outcome)
+def finding(code: str, severity: Severity, fixed_by: FixedBy = "", runtimes: tuple[str, ...] = RUNTIMES) -> Finding:
+    name, outcome = f"name-of-{code.lower()}", first_outcome(code)
+    return Finding(code, name, "It is so.", None, "Do this.", severity, fixed_by, outcome=outcome, runtimes=runtimes)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
             True,
             "adapted",
             [
-                "Without `toolfmt render`: double-encoded arguments (TF014). "
+                "Without it: double-encoded arguments (TF014). "
                 "`toolfmt render` fixes TF040 only with `--strategy prompt`."
             ],
         ),
@@ -92,50 +94,72 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
 def test_the_verdict_is_made_of_all_findings(
     found: list[Finding], strategy: str, renders: bool, word: str, parts: list[str]
 ) -> None:
-    result = verdict(found, JSON, "prompt" if strategy == "prompt" else "template", renders=renders)
+    result = verdict(found, JSON, "prompt" if strategy == "prompt" else "template", (), VerdictBasis(renders))
     assert result.tools == word
     assert [part for part in parts if part not in result.sentence] == []
 
 
-def test_a_verdict_on_a_wrong_parser_names_the_runtimes_that_select_it() -> None:
-    support = [RuntimeSupport(name, "x", "p", right) for name, right in (("a", False), ("b", None), ("c", False))]
-    for code, phrase in (("TF061", "wrong parser inferred"), ("TF022", "declared parser does not fit the template")):
-        errors = [finding(code, "error")]
-        result = verdict(errors, JSON, "template", renders=True, support=support)
-        assert (result.tools, result.sentence) == (
-            "broken",
-            f"Prompts can be rendered, but a and c select a parser that misreads the calls: {phrase} ({code}). "
-            "For other runtimes, use the settings that this report names.",
-        )
-        one = verdict(errors, JSON, "template", renders=True, support=support[:2])
-        assert "but a selects a parser" in one.sentence
-        unknown = verdict(errors, JSON, "template", renders=True, support=support[1:2])
-        assert "calls cannot be parsed reliably" in unknown.sentence
-    more = [*errors, finding("TF026", "error")]
-    everywhere = verdict(more, JSON, "template", renders=True, support=support)
-    assert "calls cannot be parsed reliably" in everywhere.sentence
+ADVICE = [Advice(runtime, f"--for {runtime}") for runtime in RUNTIMES]
 
 
-def test_the_verdict_names_the_servers_that_adapt_everything_themselves() -> None:
-    arguments, system = finding("TF014", "warning", "render"), finding("TF027", "warning", "render")
+def test_an_error_in_some_runtimes_is_no_verdict_on_the_others() -> None:
+    """TF022 is solved by the settings that the report names, TF026 by none."""
+    for code, status, sentence in (
+        ("TF022", "works with", "mlx-lm and llama.cpp need a setting (see below): declared parser does not fit the"),
+        ("TF026", "fails", "It fails in mlx-lm and llama.cpp: call not read back (TF026)."),
+    ):
+        result = verdict([finding(code, "error", runtimes=("llama.cpp", "mlx-lm"))], JSON, "template", ADVICE)
+        assert (result.tools, result.sentence.count(sentence)) == ("native", 1), result.sentence
+        assert {name: one.status for name, one in result.runtimes.items()} == {
+            **dict.fromkeys(RUNTIMES, "works with"),
+            "mlx-lm": status,
+            "llama.cpp": status,
+        }
+        assert result.runtimes["mlx-lm"].codes == (() if status == "works with" else (code,))
+        assert result.runtimes["vLLM"] == RuntimeVerdict("works with", "--for vLLM")
+    one = verdict([finding("TF026", "error", runtimes=("mlx-lm",))], JSON, "template", ADVICE, runtimes=["mlx-lm"])
+    assert (one.tools, list(one.runtimes)) == ("broken", ["mlx-lm"])
+    everywhere = verdict([finding("TF026", "error"), finding("TF022", "error")], JSON, "template", ADVICE)
+    assert (everywhere.tools, "calls cannot be parsed reliably" in everywhere.sentence) == ("broken", True)
+
+
+def test_runtimes_that_fail_without_an_error_make_a_broken_model() -> None:
+    advice = [*ADVICE[:-1], Advice("llama.cpp", "no parser for this format", "fails")]
+    assert verdict([], JSON, "template", advice).tools == "native"
+    alone = verdict([], JSON, "template", advice, runtimes=["llama.cpp"])
+    assert (alone.tools, alone.sentence) == ("broken", "Tool calling fails in llama.cpp: no parser for this format.")
+
+
+def test_the_verdict_names_the_runtimes_that_adapt_everything_themselves() -> None:
+    others = ("transformers", "mlx-swift-lm", "llama.cpp")
+    arguments, system = finding("TF014", "warning", "render", others), finding("TF027", "warning", "render")
     setting, described = finding("TF061", "warning", "setting"), finding("TF040", "warning", "prompt")
     for found in ([arguments], [arguments, setting], [arguments, arguments]):
-        made = verdict(found, JSON, "template", renders=True, takes_objects=True)
+        made = verdict(found, JSON, "template", ADVICE)
         assert (made.tools, made.sentence) == (
             "adapted",
-            "Tool calling works if requests are adapted first. `toolfmt render` does this, and so do the chat "
-            "endpoints of vLLM, SGLang and mlx-lm. Format: json (verified, 6/6 round trips). "
-            "If not adapted: double-encoded arguments (TF014).",
+            "Tool calling works in vLLM, SGLang and mlx-lm. Elsewhere, it works if requests are adapted first; "
+            "`toolfmt render` does this. Format: json (verified, 6/6 round trips). "
+            "Without it: double-encoded arguments (TF014).",
         )
-    for found, takes_objects in (([arguments], False), ([arguments, system], True), ([arguments, described], True)):
-        made = verdict(found, JSON, "template", renders=True, takes_objects=takes_objects)
-        assert "adapted first; `toolfmt render` does this. Format" in made.sentence
+        assert verdict(found, JSON, "template", ADVICE, runtimes=["vLLM"]).tools == "native"
+    for found in ([arguments, system], [arguments, described]):
+        assert "Tool calling works if requests are" in verdict(found, JSON, "template", ADVICE).sentence
+
+
+def test_a_default_that_needs_adapted_requests_is_no_default() -> None:
+    advice = [Advice(runtime, "detected automatically", "works") for runtime in RUNTIMES]
+    found = [finding("TF014", "warning", "render", ("vLLM",)), finding("TF065", "warning", "setting", ("SGLang",))]
+    made = verdict(found, JSON, "template", advice).runtimes
+    assert made["vLLM"] == RuntimeVerdict("works with", "detected automatically", ("TF014",))
+    assert made["SGLang"] == RuntimeVerdict("works", "detected automatically", ("TF065",))
+    assert made["mlx-lm"] == RuntimeVerdict("works", "detected automatically")
 
 
 def test_each_finding_is_named_once_and_many_are_counted() -> None:
     found = [finding(f"TF0{number}", "warning", "render") for number in (11, 11, 13, 14, 17, 19, 20)]
-    sentence = verdict(found, JSON, "template", renders=True).sentence
-    assert sentence.endswith("Without `toolfmt render`: tools not rendered (TF011), calls dropped (TF013) and 4 more.")
+    sentence = verdict(found, JSON, "template").sentence
+    assert sentence.endswith("Without it: tools not rendered (TF011), calls dropped (TF013) and 4 more.")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +174,7 @@ def test_each_finding_is_named_once_and_many_are_counted() -> None:
     ],
 )
 def test_the_sentence_shows_how_sure_the_format_is(decision: FormatDecision, part: str) -> None:
-    assert verdict([], decision, "template", renders=True).sentence.endswith(part)
+    assert verdict([], decision, "template").sentence.endswith(part)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +186,7 @@ def test_the_sentence_shows_how_sure_the_format_is(decision: FormatDecision, par
     ],
 )
 def test_with_the_prompt_strategy_the_sentence_names_the_format_of_calls(decision: FormatDecision, part: str) -> None:
-    assert verdict([], decision, "prompt", renders=True).sentence.endswith(part)
+    assert verdict([], decision, "prompt").sentence.endswith(part)
 
 
 # --- severities
@@ -286,11 +310,10 @@ def test_a_verdict_that_rendering_contradicts_is_seen() -> None:
             [finding("TF014", "warning", "render")] if word == "adapted" else [],
             JSON,
             "prompt" if word == "prompt-only" else "template",
-            renders=True,
         )
         report = Report(**{**vars(works), "verdict": wrong, "findings": ()})
         assert (wrong.tools, bool(proof(word, template, report).contradictions)) == (word, True)
-    errors = Report(**{**vars(works), "verdict": verdict([finding("TF003", "error")], JSON, "template", renders=True)})
+    errors = Report(**{**vars(works), "verdict": verdict([finding("TF003", "error")], JSON, "template")})
     rejecting = Report(**{**vars(errors), "findings": (finding("TF003", "error"),)})
     assert proof("broken", TEMPLATE, rejecting).contradictions == ("TF003, and everything is rendered",)
 

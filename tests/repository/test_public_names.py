@@ -29,7 +29,7 @@ from toolfmt.cli.commands import main
 from toolfmt.formats import TOLERANCES
 from toolfmt.formats.known import KNOWN
 from toolfmt.inspect.checks import CHECKS, code, name, outcomes
-from toolfmt.inspect.report import report
+from toolfmt.inspect.report import report, verdicts
 from toolfmt.messages import events
 from toolfmt.messages.message import Message
 from toolfmt.model.batch import InspectionOutcome
@@ -298,7 +298,12 @@ def _of_words() -> Iterator[str]:
         yield f"finding {code(check)} {name(check)}"
         if len(outcomes(check)) > 1:
             yield from (f"finding {code(check)} {outcome}" for outcome in sorted(outcomes(check)))
-    words = {"verdict": report.ToolsWord, "answer": report.AnswerWord, "confidence": report.Confidence}
+    words = {
+        "verdict": verdicts.ToolsWord,
+        "runtime status": verdicts.RuntimeStatus,
+        "answer": report.AnswerWord,
+        "confidence": report.Confidence,
+    }
     words |= {"severity": report.Severity, "fixed_by": report.FixedBy, "outcome": report.Outcome}
     for kind, values in words.items():
         yield f"{kind} is {', '.join(word or '(empty)' for word in get_args(values))}"

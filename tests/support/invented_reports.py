@@ -23,6 +23,7 @@ from toolfmt.inspect.report.report import (
     Severity,
     TemplateInfo,
 )
+from toolfmt.inspect.runtimes.template_choice import RUNTIMES
 from toolfmt.model.batch import Inspector
 
 CLEAN = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
@@ -33,7 +34,7 @@ YES = Answer("yes", "seen")
 def finding(code: str, severity: Severity = "warning", line: int | None = None) -> Finding:
     fixed_by: FixedBy = "render" if severity == "warning" else ""
     name, outcome, message = f"name-of-{code.lower()}", first_outcome(code), f"What {code} says."
-    return Finding(code, name, message, line, "Do this.", severity, fixed_by, outcome=outcome)
+    return Finding(code, name, message, line, "Do this.", severity, fixed_by, outcome=outcome, runtimes=RUNTIMES)
 
 
 def first_outcome(code: str) -> str:
@@ -46,7 +47,7 @@ def report(path: str, *findings: Finding) -> Report:
     decided = FormatDecision("json", "verified")
     return Report(
         path=path,
-        verdict=verdict(findings, decided, "template", renders=True),
+        verdict=verdict(findings, decided, "template"),
         model_type="qwen3",
         template=TemplateInfo("chat_template.jinja", "default", "0" * 64, ("messages",)),
         capabilities=dict.fromkeys(CAPABILITIES, YES),

@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.growing_prompts import PrefixStep, Stability
 from toolfmt.inspect.report.report import (
-    Advice,
     Answer,
     Difference,
     Effect,
@@ -23,6 +22,7 @@ from toolfmt.inspect.report.report import (
     ToolCost,
     Variable,
 )
+from toolfmt.inspect.report.verdicts import Advice
 
 TEMPLATE = (
     "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}</tools>{% endif %}\n"
@@ -59,7 +59,7 @@ def filled(report: Report) -> Report:
             RuntimeSupport("transformers", BAD, BAD, True, BAD),
             RuntimeSupport("llama.cpp", "", None, None, BAD),
         ),
-        advice=(Advice("vLLM", BAD, remark=BAD), Advice("Ollama", BAD, supported=False, remark=BAD)),
+        advice=(Advice("vLLM", BAD, remark=BAD), Advice("Ollama", BAD, status="fails", remark=BAD)),
         sample=(
             *report.sections.sample,
             SampleSpan("frame", BAD),

@@ -56,8 +56,8 @@ def test_the_runtimes_that_are_not_checked_for_a_gguf_file_are_listed(tmp_path: 
     advice = {one.runtime: one for one in toolfmt.load(path).inspect().sections.advice}
     not_checked = "not checked for .gguf files: inspect the model directory instead"
     for runtime in ("vLLM", "SGLang", "mlx-lm", "mlx-swift-lm"):
-        assert (advice[runtime].text, advice[runtime].supported) == (not_checked, False)
-    assert advice["llama.cpp"].supported
+        assert (advice[runtime].text, advice[runtime].status) == (not_checked, "unknown")
+    assert advice["llama.cpp"].status == "works with"
     printed = CliRunner().invoke(main, ["diff", str(MODELS / "json-frames"), str(path)], env={"COLUMNS": "100"}).stdout
     assert printed.count(f"    + {not_checked}\n") == 4
 

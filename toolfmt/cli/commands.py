@@ -15,7 +15,16 @@ import click
 
 from toolfmt import __version__
 from toolfmt.cli.dev_commands import dev
-from toolfmt.cli.group import Commands, Count, Seconds, Tolerances, json_option, temperature, trusted_option
+from toolfmt.cli.group import (
+    Commands,
+    Count,
+    Seconds,
+    Tolerances,
+    json_option,
+    runtime_option,
+    temperature,
+    trusted_option,
+)
 from toolfmt.cli.input import counted, name_models_below, naming, pieces, read_json, recut, shown
 from toolfmt.cli.output import (
     EventLines,
@@ -87,7 +96,12 @@ def main() -> None:
     show_default=True,
     help="Lowest severity of a finding that gives exit status 1.",
 )
-@click.option("--require", type=click.Choice(["tools"]), help="Also fail if the verdict is prompt-only or broken.")
+@click.option(
+    "--require",
+    type=click.Choice(["tools"]),
+    help="Also fail if the verdict is prompt-only or broken, or tools do not work in a --runtime.",
+)
+@runtime_option
 @click.option("--baseline", "baseline_file", metavar="FILE", help="An earlier --json output: only new findings fail.")
 @click.option(
     "--select",
@@ -144,8 +158,17 @@ def inspect(**given: Any) -> int:
 @json_option
 @click.option("--select", multiple=True, metavar="WORDS", help="Compare only these: prompts,TF014. Repeatable.")
 @click.option("--ignore", multiple=True, metavar="WORDS", help="Do not compare these. Repeatable.")
+@runtime_option
 @trusted_option
-def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[str, ...], trusted: bool) -> int:
+def diff(
+    a: str,
+    b: str,
+    as_json: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    runtimes: tuple[str, ...],
+    trusted: bool,
+) -> int:
     """Compare the behavior of model A and model B, not the text of their templates.
 
     Some differences are listed as settings and do not affect the exit status: which file contains the template, the
@@ -157,12 +180,16 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     Exit status: 0 the same behavior, 1 different behavior, 2 a model cannot be read.
     """
     from toolfmt.cli.diff_command import DifferenceSelection
+    from toolfmt.inspect.checks.verdict import for_runtimes
     from toolfmt.inspect.comparison import compare
     from toolfmt.model.batch import Inspector
 
     selection = DifferenceSelection.of(select, ignore)
     inspector = Inspector(trusted=trusted)
-    comparison = selection.apply(compare(inspector.comparable(a), inspector.comparable(b)))
+    first, second = (inspector.comparable(place) for place in (a, b))
+    if runtimes:
+        first, second = (for_runtimes(report, runtimes) for report in (first, second))
+    comparison = selection.apply(compare(first, second))
     for place in (a, b):
         name_models_below(place, complain)
     if as_json:

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 
 from toolfmt.cli.baseline import Baseline
 from toolfmt.cli.selection import SEVERITIES
-from toolfmt.inspect.report.report import Finding, Severity, ToolsWord
+from toolfmt.inspect.report.report import Finding, Report, Severity
+from toolfmt.inspect.report.verdicts import ToolsWord
 from toolfmt.model.batch import InspectionOutcome
 
 FailOn: TypeAlias = Severity | Literal["never"]
@@ -19,11 +20,12 @@ class Failing:
     """What makes a run fail.
 
     A finding fails if it is at least as severe as `fail_on`. With `tools`, a verdict fails if tools do not work through
-    the template. With a `baseline`, only new ones fail.
+    the template, and with `in_each`, if they do not in one of its runtimes. With a `baseline`, only new ones fail.
     """
 
     fail_on: FailOn = "error"
     tools: bool = False
+    in_each: bool = False
     baseline: Baseline | None = None
 
     def fails(self, looked: InspectionOutcome) -> bool:
@@ -43,8 +45,13 @@ class Failing:
 
     def fails_verdict(self, looked: InspectionOutcome) -> bool:
         """Return whether the verdict is a failure."""
-        without = looked.report is not None and looked.report.verdict.tools in _WITHOUT_TOOLS
-        return self.tools and without and not self._was_without(looked.place)
+        return self.tools and self._is_without(looked.report) and not self._was_without(looked.place)
+
+    def _is_without(self, report: Report | None) -> bool:
+        if report is None:
+            return False
+        in_one = any(one.status in ("tools as text", "fails") for one in report.verdict.runtimes.values())
+        return report.verdict.tools in _WITHOUT_TOOLS or (self.in_each and in_one)
 
     def _was_without(self, place: str) -> bool:
         return self.baseline is not None and self.baseline.verdict(place) in _WITHOUT_TOOLS

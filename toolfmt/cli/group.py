@@ -28,6 +28,37 @@ if TYPE_CHECKING:
 TRACEBACK = "TOOLFMT_TRACEBACK"
 """The environment variable that enables the traceback of an internal error."""
 trusted_option = click.option("--trusted", is_flag=True, help="Run the template in this process, without limits.")
+
+
+def runtime_names(typed: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of runtimes as reports write them. Raises `ToolfmtError` for an unknown one."""
+    if not typed:
+        return ()
+    from toolfmt.inspect.runtimes.template_choice import RUNTIMES
+
+    known = {name.lower(): name for name in RUNTIMES}
+    unknown = next((name for name in typed if name.lower() not in known), None)
+    if unknown is not None:
+        raise ToolfmtError(f"no runtime is called {unknown!r}; known are {', '.join(RUNTIMES)}")
+    return tuple(dict.fromkeys(known[name.lower()] for name in typed))
+
+
+def _runtimes(ctx: click.Context, param: click.Parameter, typed: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return runtime_names(typed)
+    except ToolfmtError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+runtime_option = click.option(
+    "--runtime",
+    "runtimes",
+    metavar="NAME",
+    multiple=True,
+    callback=_runtimes,
+    help="Report only what concerns this runtime: vLLM, SGLang, llama.cpp, mlx-lm, mlx-swift-lm or transformers. "
+    "Repeatable.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _LONGEST_ERROR = 200
 _LAST_STANDARD_FILE = 2

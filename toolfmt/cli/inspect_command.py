@@ -48,6 +48,7 @@ class Inspecting:
     full: bool
     fail_on: str
     require: str | None
+    runtimes: tuple[str, ...]
     baseline_file: str | None
     select: tuple[str, ...]
     ignore: tuple[str, ...]
@@ -184,6 +185,7 @@ class Inspecting:
         others = {
             "--full": self.full,
             "--require": self.require,
+            "--runtime": self.runtimes,
             "--baseline": self.baseline_file,
             "--select": self.select,
             "--ignore": self.ignore,
@@ -222,11 +224,11 @@ class Inspecting:
 
     @cached_property
     def _selection(self) -> Selection:
-        return Selection.of(self.select, self.ignore)
+        return Selection.of(self.select, self.ignore, self.runtimes)
 
     @cached_property
     def _failing(self) -> Failing:
-        return Failing(severity_of(self.fail_on), self.require == "tools", self._baseline())
+        return Failing(severity_of(self.fail_on), self.require == "tools", bool(self.runtimes), self._baseline())
 
     def _tools(self) -> list[dict[str, Any]] | None:
         """Return the checked tool definitions from their file, or None."""

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO
 
 from toolfmt.cli.output import json_line
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.report.report import SCHEMA, Finding, FormatDecision, Report, Verdict
+from toolfmt.inspect.report.report import SCHEMA, Finding, FormatDecision, Report
+from toolfmt.inspect.report.verdicts import RuntimeVerdict, Verdict
 from toolfmt.model.batch import InspectionOutcome
 
 _LONGEST = 200_000_000
@@ -84,11 +85,17 @@ def _outcome(data: dict[str, Any]) -> InspectionOutcome:
     if data["schema"] != SCHEMA:
         raise ValueError("the report of another version")
     findings, notes = (
-        tuple(replace(Finding(**finding), new=None) for finding in data[name]) for name in ("findings", "notes")
+        tuple(replace(Finding(**finding), new=None, runtimes=tuple(finding["runtimes"])) for finding in data[name])
+        for name in ("findings", "notes")
     )
+    verdict = data["verdict"]
+    runtimes = {
+        name: RuntimeVerdict(one["status"], one["settings"], tuple(one["codes"]))
+        for name, one in verdict["runtimes"].items()
+    }
     report = Report(
         path=path,
-        verdict=Verdict(**data["verdict"]),
+        verdict=Verdict(verdict["tools"], verdict["sentence"], runtimes),
         model_type=data["model_type"],
         template=None,
         capabilities={},

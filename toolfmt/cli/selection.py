@@ -1,17 +1,18 @@
 """Select which findings are shown, by codes, names and severities, without those that are ignored.
 
 `Selection.of` parses the options. `apply` takes a report and returns it with the selected findings. Neither the
-inspection nor the verdict changes, which is made of all findings. Only the shown findings and the exit status change.
+inspection nor the verdict changes, which is made of all findings; it changes only if runtimes are selected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks import ALL_OUTCOMES, keys_of
+from toolfmt.inspect.checks.verdict import for_runtimes
 from toolfmt.inspect.report.report import Finding, FindingKey, Report, Severity
 from toolfmt.model.batch import InspectionOutcome
 
@@ -24,11 +25,13 @@ class Selection:
     """The findings that are shown, by key, each with the shown severities."""
 
     shown: frozenset[tuple[FindingKey, Severity]]
+    runtimes: tuple[str, ...] = ()
+    """The runtimes that the report is about; all of them if empty."""
     requested: bool = False
     """Whether findings were selected by name. Notes are then shown that the text report otherwise leaves out."""
 
     @classmethod
-    def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Selection:
+    def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = (), runtimes: Sequence[str] = ()) -> Selection:
         """Parse the options: comma-separated codes, names, code prefixes or severities.
 
         Without `select`, all findings are selected. What is both selected and ignored is ignored. Raises `UnknownCode`,
@@ -37,10 +40,12 @@ class Selection:
         selected, ignored = _selected(select), _selected(ignore)
         if selected and selected <= ignored:
             raise ToolfmtError("--ignore leaves nothing of what --select names; take one of them away")
-        return cls((selected or _every(ALL_OUTCOMES, SEVERITIES)) - ignored, bool(selected))
+        return cls((selected or _every(ALL_OUTCOMES, SEVERITIES)) - ignored, tuple(runtimes), bool(selected))
 
     def apply(self, report: Report) -> Report:
-        """Return the report with the selected findings and notes."""
+        """Return the report on the selected runtimes, with the selected findings and notes."""
+        if self.runtimes:
+            report = for_runtimes(report, self.runtimes)
         findings, notes = self._kept(report.findings), self._kept(report.notes)
         left_out = len(report.findings) + len(report.notes) - len(findings) - len(notes)
         return replace(report, findings=findings, notes=notes, left_out=left_out)

@@ -21,7 +21,8 @@ from toolfmt.inspect.checks import ALL_OUTCOMES
 from toolfmt.inspect.probe.conversations import PLACEHOLDERS
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report.json_record import JsonRecord
-from toolfmt.inspect.report.report import CAPABILITIES, Advice, Answer, Finding, Report, SamplePrompt, token_mark
+from toolfmt.inspect.report.report import CAPABILITIES, Answer, Finding, Report, SamplePrompt, token_mark
+from toolfmt.inspect.report.verdicts import Advice
 from toolfmt.inspect.runtimes.parser_line import python_text
 from toolfmt.inspect.runtimes.template_choice import RUNTIMES
 from toolfmt.inspect.sections.definitions.parts import PARTS as DEFINITION_PARTS

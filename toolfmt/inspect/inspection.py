@@ -19,6 +19,7 @@ from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import facts_of
 from toolfmt.inspect.report.report import Report, Sections, TemplateInfo
 from toolfmt.inspect.report.sentinels import has_sample_words
+from toolfmt.inspect.report.verdicts import VerdictBasis
 from toolfmt.inspect.runtimes.advice import advice, runtimes
 from toolfmt.inspect.runtimes.runtime_support import runtime_support
 from toolfmt.inspect.sections.branches.branch_effects import branches
@@ -75,17 +76,15 @@ def _judged(
     facts = replace(facts, sections=replace(facts.sections, safety=checked(facts)))
     found = checks.findings(facts)
     facts = replace(facts, sections=replace(facts.sections, advice=advice(facts, found)))
+    basis = VerdictBasis(facts.renders is not None, facts.takes_longer_requests, facts.rejects_tools)
     report = Report(
         path=str(files.directory),
         verdict=verdict(
             found,
             facts.decided.decision,
             facts.profile.strategy,
-            renders=facts.renders is not None,
-            takes_longer_requests=facts.takes_longer_requests,
-            rejects_tools=facts.rejects_tools,
-            takes_objects=facts.yes("arguments_object"),
-            support=facts.sections.runtime_support,
+            facts.sections.advice,
+            basis,
         ),
         model_type=files.model_type,
         template=_template_info(facts),
@@ -98,6 +97,7 @@ def _judged(
         sections=facts.sections,
         profile=facts.profile,
         prompts=prompts(facts),
+        basis=basis,
     )
     return with_token_names(report, facts)
 

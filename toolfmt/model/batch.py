@@ -61,11 +61,12 @@ class InspectionOutcome:
             return self
         capabilities = {name: Answer(answer.answer) for name, answer in self.report.capabilities.items()}
         findings, notes = (
-            tuple(replace(finding, message="", line=None, fix="") for finding in group)
+            tuple(replace(finding, message="", line=None, fix="", runtimes=()) for finding in group)
             for group in (self.report.findings, self.report.notes)
         )
         brief = replace(
             self.report,
+            verdict=replace(self.report.verdict, runtimes={}),
             capabilities=capabilities,
             format=replace(self.report.format, evidence=()),
             findings=findings,

@@ -22,7 +22,8 @@ from toolfmt.cli.printing.control_characters import shortened, visible
 from toolfmt.cli.printing.layout import ANSWER_STYLES, UNWRAPPED, printed
 from toolfmt.cli.printing.severities import by_severity, notable
 from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS
-from toolfmt.inspect.report.report import Finding, Report, Severity, ToolsWord
+from toolfmt.inspect.report.report import Finding, Report, Severity
+from toolfmt.inspect.report.verdicts import ToolsWord
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 from toolfmt.templates import cached_name, file_of_model, place_name
 

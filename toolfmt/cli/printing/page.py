@@ -21,7 +21,7 @@ from markupsafe import Markup, escape
 
 from toolfmt import __version__
 from toolfmt.cli.printing.control_characters import visible
-from toolfmt.cli.printing.settings import invented_result, leaving_out, special_markers, stops
+from toolfmt.cli.printing.settings import invented_result, leaving_out, runtime_rows, special_markers, stops
 from toolfmt.cli.printing.severities import worst_first
 from toolfmt.cli.printing.verdict import LEVELS, counts, first_step, is_broken
 from toolfmt.inspect.checks import CHECKS, code, page
@@ -81,6 +81,7 @@ def report_page(report: Report, index: str = "") -> str:
         legend=_legend(report.sections.sample),
         unknown_tokens=_unknown_tokens(report),
         percent=_percent,
+        rows=runtime_rows(report),
         special=special_markers(report),
         stops=stops(report),
         invented=invented_result(report),

@@ -11,7 +11,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.table import Table
 from rich.text import Text
@@ -21,7 +21,7 @@ from toolfmt.cli.printing.control_characters import shortened, visible
 from toolfmt.cli.printing.layout import GLUE, grid, printed, spaced
 from toolfmt.cli.printing.phrases import phrases
 from toolfmt.cli.printing.sections import chapters, everything
-from toolfmt.cli.printing.settings import invented_result, special_markers, stops
+from toolfmt.cli.printing.settings import invented_result, runtime_rows, special_markers, stops
 from toolfmt.cli.printing.severities import SEVERITY_STYLES, notable, worst_first
 from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_step, is_broken
 from toolfmt.inspect.checks import summary
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _LABEL = len("  definitions")
 _NEXT = "  next"
+_Row: TypeAlias = tuple[str, str, str, bool]
+"""What a line is about, the status there, its text, and whether that is a command."""
 _NARROWEST_ADVICE = 30
 _COMMAND = re.compile(
     r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)"
@@ -233,15 +235,13 @@ def _next(report: Report, width: int) -> str:
     """Return lines with the next steps. A command is on one line, however long."""
     step = first_step(report)
     first = visible("{} (see below){}: {}".format(*step)) if step else ""
-    rows = [*([("first", first, False)] if first else ()), *_serving(report), *_decoding(report)]
-    widest = max((len(where) for where, *_ in rows), default=0)
-    room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)
+    rows = [*([("first", "", first, False)] if first else ()), *_serving(report), *_decoding(report)]
+    names, statuses = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
     lines = []
-    for where, what, typed in rows:
-        wrapped = [what] if typed else _wrapped(what, room)
-        lines += [
-            f"{name:{widest}}  {line}" for name, line in zip([where, *[""] * len(wrapped)], wrapped, strict=False)
-        ]
+    for where, status, what, typed in rows:
+        start = f"{where:{names}}  {status:{statuses}}  " if status or not where else f"{where:{names}}  "
+        wrapped = [what] if typed else _wrapped(what, max(width - len(_NEXT) - 2 - len(start), _NARROWEST_ADVICE))
+        lines += [f"{start if number == 0 else ' ' * len(start)}{line}" for number, line in enumerate(wrapped)]
     labels = [_NEXT, *[" " * len(_NEXT)] * len(lines)]
     return "".join(f"{label}  {line}".rstrip() + "\n" for label, line in zip(labels, lines, strict=False))
 
@@ -253,38 +253,25 @@ def _wrapped(text: str, room: int) -> list[str]:
     return [line.replace(GLUE, " ") for line in lines]
 
 
-def _serving(report: Report) -> list[tuple[str, str, bool]]:
-    """Return the settings for each runtime, each line with whether it is a command.
-
-    Each runtime has a line with only its command, with notes below it. Runtimes without settings share a line.
-    """
-    advice = report.sections.advice
-    without: dict[tuple[str, str], list[str]] = {}
-    lines: list[tuple[str, str, bool]] = []
-    for one in advice:
-        if one.supported:
-            lines += [(visible(one.runtime), visible(one.text), True), *_below(one.remark)]
-        else:
-            without.setdefault((one.text, one.remark), []).append(visible(one.runtime))
-    for (text, remark), names in without.items():
-        lines += [(", ".join(names), visible(text), False), *_below(remark)]
-    return lines
+def _serving(report: Report) -> list[_Row]:
+    """Return the status of each runtime and what to set there: a line each, with its remark below."""
+    rows: list[_Row] = []
+    for one in runtime_rows(report):
+        rows.append((one.runtime, one.status, one.text, one.typed))
+        rows += [("", "", one.remark, False)] if one.remark else []
+    return rows
 
 
-def _below(remark: str) -> list[tuple[str, str, bool]]:
-    return [("", visible(remark), False)] if remark else []
-
-
-def _decoding(report: Report) -> list[tuple[str, str, bool]]:
+def _decoding(report: Report) -> list[_Row]:
     """Return notes for decoding: stop strings, how responses start, which markers a detokenizer would drop.
 
     Empty if no prompt can be rendered.
     """
     if is_broken(report):
         return []
-    lines = []
+    lines: list[_Row] = []
     if strings := _stops(report):
-        lines.append(("stop strings", strings, False))
+        lines.append(("stop strings", "", strings, False))
     if report.profile.prefill:
         prefill = shortened(report.profile.prefill, _LONGEST)
         when = (
@@ -292,11 +279,11 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
             if starts_vary(report.sections.response_starts)
             else " by default"
         )
-        lines.append(("prompt", f'ends with "{prefill}"{when}; the output continues from there', False))
+        lines.append(("prompt", "", f'ends with "{prefill}"{when}; the output continues from there', False))
     special = special_markers(report)
     if special:
         verb = "is a special token" if len(special) == 1 else "are special tokens"
-        lines.append(("decode", f"with skip_special_tokens=False: {' '.join(special)} {verb}", False))
+        lines.append(("decode", "", f"with skip_special_tokens=False: {' '.join(special)} {verb}", False))
     return lines
 
 

@@ -60,7 +60,7 @@ class SarifLog:
 
 def _verdict(place: str, report: Report) -> dict[str, str]:
     """Return the verdict on a path. The standard has no field for it."""
-    return {"place": relative(place), **report.verdict.to_dict()}
+    return {"place": relative(place), "tools": report.verdict.tools, "sentence": report.verdict.sentence}
 
 
 def _notification(one: InspectionOutcome) -> dict[str, Any]:

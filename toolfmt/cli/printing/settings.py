@@ -1,13 +1,66 @@
-"""Notes for setting up a runtime: stop strings, which markers are special tokens, which tools to leave out.
+"""What to set in a runtime: the settings, stop strings, which markers are special tokens, which tools to leave out.
 
 The text report and the web page share them. Every text is already `visible`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolfmt._util.text_lists import listed
 from toolfmt.cli.printing.control_characters import visible
+from toolfmt.cli.printing.verdict import Level
 from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
 from toolfmt.inspect.report.report import Report, Tokens
+from toolfmt.inspect.report.verdicts import RuntimeStatus, RuntimeVerdict
+
+
+@dataclass(frozen=True)
+class RuntimeRow:
+    """What is shown for a runtime; `typed` is whether the text is something to type."""
+
+    runtime: str
+    status: str
+    level: Level
+    text: str
+    typed: bool
+    remark: str
+
+
+_LEVELS: Mapping[RuntimeStatus, Level] = {
+    "works": "good",
+    "works with": "good",
+    "tools as text": "care",
+    "unknown": "care",
+    "fails": "bad",
+}
+
+
+def runtime_rows(report: Report) -> list[RuntimeRow]:
+    """Return the status of each runtime and what to set there.
+
+    Findings that remain are in the remark, except those that remain in every runtime.
+    """
+    verdicts = report.verdict.runtimes
+    codes = [set(one.codes) for one in verdicts.values()]
+    everywhere = set.intersection(*codes) if len(codes) > 1 else set[str]()
+    rows = []
+    for one in report.sections.advice:
+        verdict = verdicts.get(one.runtime, RuntimeVerdict(one.status))
+        remaining = [code for code in verdict.codes if code not in everywhere]
+        remark = "; ".join(filter(None, (one.remark, f"see {listed(remaining)}" if remaining else "")))
+        rows.append(
+            RuntimeRow(
+                visible(one.runtime),
+                verdict.status,
+                _LEVELS[verdict.status],
+                visible(one.text),
+                one.status in ("works with", "works"),
+                visible(remark),
+            )
+        )
+    return rows
 
 
 def invented_result(report: Report) -> str:

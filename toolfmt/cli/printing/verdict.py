@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 from toolfmt._util.text_lists import listed
 from toolfmt.cli.printing.severities import by_severity, notable
-from toolfmt.inspect.checks.verdict import misled
-from toolfmt.inspect.report.report import Report, ToolsWord
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.verdicts import ToolsWord
 
 Level: TypeAlias = Literal["good", "care", "bad"]
 LEVELS: Mapping[ToolsWord, Level] = {"native": "good", "adapted": "good", "prompt-only": "care", "broken": "bad"}
@@ -32,11 +32,12 @@ def first_step(report: Report) -> tuple[str, str, str] | None:
     None if there is no error, or if no template can be rendered, which the advice already states.
     """
     errors = [finding for finding in report.findings if finding.severity == "error"]
-    if report.verdict.tools != "broken" or not errors or report.template is None or is_broken(report):
+    if not errors or report.template is None or is_broken(report):
         return None
-    affected = [(misled([error], report.sections.runtime_support), error) for error in errors]
-    runtimes, first = next((one for one in affected if not one[0]), affected[0])
-    return first.code, f", if you use {listed(runtimes, 'or')}" if runtimes else "", first.fix
+    shown = report.verdict.runtimes
+    affected = [([name for name in shown if name in error.runtimes], error) for error in errors]
+    runtimes, first = max(affected, key=lambda one: len(one[0]))
+    return first.code, f", if you use {listed(runtimes, 'or')}" if len(runtimes) < len(shown) else "", first.fix
 
 
 def counts(report: Report) -> str:

@@ -24,6 +24,7 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Finding, FindingKey, Severity
+from toolfmt.inspect.runtimes.runtime_verdicts import concerned
 
 _MODULES = (
     "tf001_no_template",
@@ -124,6 +125,7 @@ def outcomes(check: ModuleType) -> Mapping[str, FindingOutcome]:
         why_not_fixed=getattr(check, "WHY_NOT_FIXED", ""),
         on_request=getattr(check, "ON_REQUEST", False),
         summary=getattr(check, "SUMMARY", ""),
+        forms=getattr(check, "FORMS", ()),
     )
     return {name(check): only}
 
@@ -143,9 +145,9 @@ def is_about_parsing(finding: Finding) -> bool:
     return getattr(_by_key()[finding.code.lower()], "ABOUT_PARSING", False)
 
 
-def is_about_selection(finding: Finding) -> bool:
-    """Whether the finding is only about the parser that a runtime selects by itself."""
-    return getattr(_by_key()[finding.code.lower()], "ABOUT_SELECTION", False)
+def is_solved_by_settings(finding: Finding) -> bool:
+    """Whether the settings that the report names for a runtime solve the finding there."""
+    return getattr(_by_key()[finding.code.lower()], "SOLVED_BY_SETTINGS", False)
 
 
 def page(check: ModuleType) -> str:
@@ -242,7 +244,7 @@ def _by_key() -> dict[str, ModuleType]:
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
     """Return all findings and notes, in order of code."""
-    found = [_finding(check, diagnostic) for check in CHECKS for diagnostic in check.check(facts)]
+    found = [_finding(facts, check, diagnostic) for check in CHECKS for diagnostic in check.check(facts)]
     broken = any(one.severity == "error" for one in found)
     return tuple(replace(one, on_request=_is_on_request(one, broken)) for one in found)
 
@@ -253,13 +255,16 @@ def _is_on_request(finding: Finding, broken: bool) -> bool:
     return declared.on_request or (declared.in_verdict and not broken)
 
 
-def _finding(check: ModuleType, found: Diagnostic) -> Finding:
+def _finding(facts: Facts, check: ModuleType, found: Diagnostic) -> Finding:
     outcome = found.outcome or name(check)
     declared = outcomes(check)[outcome]
     severity = found.severity or declared.severity
     fixed_by = found.fixed_by if found.fixed_by is not None else declared.fixed_by if severity == "warning" else ""
     message, fix = _sentence(_cut(found.message)), _cut(found.fix)
-    return Finding(code(check), name(check), message, found.line, fix, severity, fixed_by, outcome=outcome)
+    runtimes = concerned(facts, found.forms or declared.forms) if found.runtimes is None else found.runtimes
+    return Finding(
+        code(check), name(check), message, found.line, fix, severity, fixed_by, outcome=outcome, runtimes=runtimes
+    )
 
 
 def _cut(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from toolfmt.inspect.report.report import FixedBy, Severity
+from toolfmt.inspect.runtimes.request_handling import RequestForm
 
 Setting: TypeAlias = Literal["", "parser", "template-file", "same-template"]
 """What `--fix` may write: the name of a parser, the template into its own file, the same template into every file."""
@@ -16,6 +17,8 @@ class Diagnostic:
     """A problem: a sentence for what goes wrong, a sentence for the fix, and the template's line.
 
     `outcome` is one of the check's `OUTCOMES`, if it declares them. `severity` and `fixed_by` replace the outcome's.
+    `forms` replaces the outcome's, too. It concerns the runtimes that pass one of these forms of a request to the
+    template, all of them if there are none; or only `runtimes`, if they are given.
     """
 
     message: str
@@ -24,6 +27,8 @@ class Diagnostic:
     severity: Severity | None = None
     fixed_by: FixedBy | None = None
     outcome: str = ""
+    forms: tuple[RequestForm, ...] = ()
+    runtimes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,5 +51,7 @@ class FindingOutcome:
     """The setting that may fix it."""
     why_not_fixed: str = ""
     """Why `--fix` does not try, or what to know if it fails."""
+    forms: tuple[RequestForm, ...] = ()
+    """The forms of a request that it is about. Empty if it does not depend on the form."""
     summary: str = ""
     """The phrase for it in the sentence of a verdict; the outcome's name if empty."""

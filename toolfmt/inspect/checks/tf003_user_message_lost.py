@@ -39,6 +39,7 @@ from toolfmt.inspect.probe.turns.turn_probe import printed_as
 from toolfmt.inspect.report.error_messages import lacks_a_filter, thrown
 from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.runtimes.runtime_verdicts import concerned
 
 SEVERITY: Severity = "error"
 SUMMARY = "plain question rejected or lost"
@@ -57,6 +58,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     takes_parts = USER in parts and not printed_as(parts, USER)
     severity: Severity = "warning" if takes_parts else SEVERITY
     fixed_by: FixedBy = "render" if takes_parts else ""
+    runtimes = concerned(facts)
+    if takes_parts:
+        converting = concerned(facts, ["text-as-parts"])
+        runtimes = tuple(one for one in runtimes if one not in converting)
     if isinstance(prompt, TemplateError):
         if lacks_a_filter(prompt):
             return  # TF002 or TF014 reports the filter
@@ -76,6 +81,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             prompt.line,
             severity,
             fixed_by,
+            runtimes=runtimes,
         )
     elif USER not in prompt:
         shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"
@@ -85,4 +91,5 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             facts.renders.template.line_of(r"\bcontent\b"),
             severity,
             fixed_by,
+            runtimes=runtimes,
         )

@@ -36,6 +36,7 @@ from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
+FORMS = ("empty-tool-calls",)
 
 
 def _calls_or_none(sites: Sites) -> Iterator[Edit]:

@@ -40,6 +40,7 @@ from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
+FORMS = ("empty-tools",)
 
 
 _CLAUSE = Clause("{%- set tools = tools or none %}\n", each_message=False)

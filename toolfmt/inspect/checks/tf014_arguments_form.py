@@ -51,16 +51,21 @@ OUTCOMES = {
         "warning", "render", replaces="TF014 arguments-double-encoded", summary="double-encoded arguments"
     ),
     "object-rejected": FindingOutcome(
-        "warning", "render", replaces="TF015 object-arguments-refused", summary="`arguments` as an object fail"
+        "warning",
+        "render",
+        replaces="TF015 object-arguments-refused",
+        forms=("object-arguments",),
+        summary="`arguments` as an object fail",
     ),
     "string-rejected": FindingOutcome(
         "warning",
         "render",
         replaces="TF016 string-arguments-refused",
+        forms=("string-arguments",),
         summary="`arguments` as a JSON string fail",
         why_not_fixed="a template cannot read JSON, and this one needs the arguments one by one",
     ),
-    "missing-arguments-lost": FindingOutcome("note"),
+    "missing-arguments-lost": FindingOutcome("note", forms=("string-arguments",)),
 }
 
 
@@ -89,6 +94,7 @@ def _double_encoded(facts: Facts) -> Iterator[Diagnostic]:
                 "`arguments` unchanged if it is a string, and with `tojson` if not.",
                 answer.line,
                 outcome="double-encoded",
+                forms=("string-arguments",) if form == "string" else ("object-arguments",),
             )
 
 

@@ -37,8 +37,12 @@ from toolfmt.inspect.report.report import Answer, Report
 
 OUTCOMES = {
     "content-null-rejected": FindingOutcome("warning", "render", replaces="TF017 content-null-refused"),
-    "content-null-printed": FindingOutcome("warning", "render", replaces="TF018 content-null-printed"),
-    "content-empty-rejected": FindingOutcome("warning", "render", replaces="TF028 content-empty-refused"),
+    "content-null-printed": FindingOutcome(
+        "warning", "render", replaces="TF018 content-null-printed", forms=("null-content",)
+    ),
+    "content-empty-rejected": FindingOutcome(
+        "warning", "render", replaces="TF028 content-empty-refused", forms=("empty-content",)
+    ),
 }
 
 
@@ -61,6 +65,7 @@ def _null_rejected(facts: Facts) -> Iterator[Diagnostic]:
             _fix(facts, answer),
             answer.line,
             outcome="content-null-rejected",
+            forms=("absent-content",) if answer is absent else ("null-content",),
         )
 
 

@@ -40,6 +40,7 @@ from toolfmt.templates import ChatTemplate, TemplateSource
 
 SEVERITY: Severity = "warning"
 SETTING: Setting = "same-template"
+SOLVED_BY_SETTINGS = True
 ABOUT_FILES = True
 FIXED_BY: FixedBy = "setting"
 
@@ -49,7 +50,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     choices = _choices(facts)
     if len(choices) > 1:
         who = [f"{_label(source)} is used by {listed(runtimes)}" for source, runtimes in choices]
-        yield Diagnostic(f"Runtimes use different templates if tools are sent: {'; '.join(who)}.", _fix(facts, choices))
+        others = [one.runtime for one in choices_of(facts) if not same_text(one.with_tools, with_tools)]
+        yield Diagnostic(
+            f"Runtimes use different templates if tools are sent: {'; '.join(who)}.",
+            _fix(facts, choices),
+            runtimes=tuple(others),
+        )
     else:
         # A file may contain a hundred templates of the same name.
         for name, origin, first in dict.fromkeys(

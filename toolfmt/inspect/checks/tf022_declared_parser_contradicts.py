@@ -40,7 +40,7 @@ from toolfmt.inspect.runtimes.template_choice import MLX_LM
 SEVERITY: Severity = "error"
 SUMMARY = "declared parser does not fit the template"
 ABOUT_PARSING = True
-ABOUT_SELECTION = True
+SOLVED_BY_SETTINGS = True
 SETTING: Setting = "parser"
 ABOUT_FILES = True
 
@@ -64,6 +64,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             f"{reads}: {quote(rendered)}.",
             _instead(facts, best.format) if best is not None else "Check which parser the model needs.",
             facts.capabilities["tool_calls"].line,
+            runtimes=declared.readers,
         )
 
 
@@ -74,6 +75,7 @@ def _misread(facts: Facts, declared: Declaration, format: ToolCallFormat) -> Ite
             f"{declared.source} declares {declared.value!r}, which {what}: {quote(facts.decided.rendered)}.",
             _instead(facts, format),
             facts.capabilities["tool_calls"].line,
+            runtimes=(declared.runtime,),
         )
 
 

@@ -35,6 +35,7 @@ from toolfmt.inspect.runtimes.parser_inference import MLX_LM_OPENERS, MLX_LM_VER
 from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY, mlx_lm_reader
 from toolfmt.inspect.runtimes.template_choice import MLX_LM
 
+SOLVED_BY_SETTINGS = True
 OUTCOMES = {
     "unknown-parser": FindingOutcome(
         "warning", "setting", replaces="TF023 declared-parser-unknown", about_files=True, setting="parser"
@@ -57,6 +58,7 @@ def _unknown(facts: Facts) -> Iterator[Diagnostic]:
                 f"{declared.source} declares {declared.value!r}, which no known format is called.",
                 "Check the name against the list that `toolfmt formats` prints.",
                 outcome="unknown-parser",
+                runtimes=declared.readers,
             )
 
 
@@ -79,4 +81,5 @@ def _not_loaded(facts: Facts) -> Iterator[Diagnostic]:
         "not have: it does not load the model.",
         f"Write {setting(name)} instead." if name else f"Remove {DECLARING_KEY}.",
         outcome="model-not-loaded",
+        runtimes=(MLX_LM,),
     )

@@ -26,6 +26,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
+SOLVED_BY_SETTINGS = True
 ABOUT_FILES = True
 FIXED_BY: FixedBy = "setting"
 

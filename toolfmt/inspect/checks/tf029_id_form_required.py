@@ -25,6 +25,7 @@ from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
+FORMS = ("client-ids",)
 
 
 _FORMS = {

@@ -30,7 +30,7 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 
 OUTCOMES = {
-    "nameless-result-lost": FindingOutcome("warning", "render"),
+    "nameless-result-lost": FindingOutcome("warning", "render", forms=("unnamed-results",)),
     "several-results-lost": FindingOutcome("warning", "render"),
     "orphaned-result-lost": FindingOutcome("note"),
     "unmatched-result-lost": FindingOutcome("note"),

@@ -36,9 +36,11 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Report
 
 OUTCOMES = {
-    "developer-role-dropped": FindingOutcome("note", replaces="TF036 developer-role-dropped", on_request=True),
-    "developer-role-rejected": FindingOutcome("warning", "request"),
-    "developer-role-as-assistant": FindingOutcome("note", on_request=True),
+    "developer-role-dropped": FindingOutcome(
+        "note", replaces="TF036 developer-role-dropped", on_request=True, forms=("developer-role",)
+    ),
+    "developer-role-rejected": FindingOutcome("warning", "request", forms=("developer-role",)),
+    "developer-role-as-assistant": FindingOutcome("note", on_request=True, forms=("developer-role",)),
 }
 
 

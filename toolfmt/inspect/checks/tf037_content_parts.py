@@ -36,8 +36,10 @@ from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.facts import Facts
 
 OUTCOMES = {
-    "content-parts-lost": FindingOutcome("note", replaces="TF037 content-parts-printed-raw", on_request=True),
-    "result-parts-dropped": FindingOutcome("warning", "request"),
+    "content-parts-lost": FindingOutcome(
+        "note", replaces="TF037 content-parts-printed-raw", on_request=True, forms=("content-parts",)
+    ),
+    "result-parts-dropped": FindingOutcome("warning", "request", forms=("result-parts",)),
 }
 
 

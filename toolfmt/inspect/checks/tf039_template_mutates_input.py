@@ -29,6 +29,8 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
+from toolfmt.inspect.runtimes.request_handling import REQUEST_HANDLING
+from toolfmt.inspect.runtimes.runtime_verdicts import concerned
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
@@ -54,5 +56,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 f"{elsewhere}.",
                 "Build a new value with + instead, or use the model's own template; `toolfmt render` avoids this.",
                 error.line,
+                runtimes=tuple(one for one in concerned(facts) if REQUEST_HANDLING[one].engine == "jinja2"),
             )
             return

@@ -51,4 +51,5 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         yield Diagnostic(
             f"{listed(runtimes)} {'find' if len(runtimes) > 1 else 'finds'} no chat template here: {why}.",
             "Put the template into chat_template.jinja, and remove chat_template from tokenizer_config.json.",
+            runtimes=tuple(runtimes),
         )

@@ -42,7 +42,7 @@ from toolfmt.inspect.runtimes.runtime_support import declares_parser, misled, mi
 from toolfmt.inspect.runtimes.template_choice import MLX_LM, MLX_SWIFT_LM
 
 ABOUT_PARSING = True
-ABOUT_SELECTION = True
+SOLVED_BY_SETTINGS = True
 OUTCOMES = {
     "wrong-parser-inferred": FindingOutcome(
         "error", "setting", replaces="TF061 wrong-parser-inferred", about_files=True, setting="parser"
@@ -84,6 +84,7 @@ def _wrong(facts: Facts) -> Iterator[Diagnostic]:
         # mlx-lm's parsers were run on such calls. Of mlx-swift-lm only the code was read.
         severity="note" if wrong[0].runtime != MLX_LM else "warning" if by_name else None,
         outcome="wrong-parser-inferred",
+        runtimes=tuple(support.runtime for support in wrong),
     )
 
 
@@ -120,6 +121,7 @@ def _not_inferred(facts: Facts) -> Iterator[Diagnostic]:
                 f"mlx-lm does not detect its parser {name}: {support.why_parser}.",
                 f"Write {setting(name)} into tokenizer_config.json.",
                 outcome="parser-not-inferred",
+                runtimes=(MLX_LM,),
             )
 
 

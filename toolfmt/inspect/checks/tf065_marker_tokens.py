@@ -42,7 +42,11 @@ from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import MarkerKind
+from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, TRANSFORMERS, VLLM
 from toolfmt.templates import ModelFiles
+
+_DROPPING = (TRANSFORMERS, VLLM, LLAMA_CPP)
+"""The runtimes that drop special tokens by default; SGLang does not if a request has tools."""
 
 OUTCOMES = {
     "markers-are-special-tokens": FindingOutcome(
@@ -64,6 +68,7 @@ def _special_tokens(facts: Facts) -> Iterator[Diagnostic]:
             f"{_are(calls)} in calls: a program that drops special tokens loses the calls.",
             "Decode with skip_special_tokens=False (transformers, vLLM, SGLang; llama.cpp: --special).",
             facts.capabilities["tool_calls"].line,
+            runtimes=_DROPPING,
             outcome="markers-are-special-tokens",
         )
     if reasoning:
@@ -71,6 +76,7 @@ def _special_tokens(facts: Facts) -> Iterator[Diagnostic]:
             f"{_are(reasoning)} around reasoning: a program that drops special tokens mixes reasoning and response.",
             "Decode with skip_special_tokens=False (transformers, vLLM, SGLang; llama.cpp: --special).",
             facts.capabilities["reasoning"].line,
+            runtimes=_DROPPING,
             outcome="markers-are-special-tokens",
         )
 

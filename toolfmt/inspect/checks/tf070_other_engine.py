@@ -61,6 +61,7 @@ def _fails(facts: Facts) -> Iterator[Diagnostic]:
                 "Write it in a way that both engines support, or use a runtime that renders with jinja2.",
                 difference.line,
                 outcome="other-engine-fails",
+                runtimes=(),
             )
 
 
@@ -76,4 +77,5 @@ def _differs(facts: Facts) -> Iterator[Diagnostic]:
                 else "Write it so that both engines render the same, or use a runtime that renders with jinja2.",
                 difference.line,
                 outcome="other-engine-differs",
+                runtimes=(),
             )

@@ -18,11 +18,14 @@ Fix: send the reasoning under the key that the template reads; `toolfmt render` 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
+from toolfmt.inspect.runtimes.runtime_verdicts import concerned
 
+_PASSED: tuple[Literal["reasoning", "thinking"], ...] = ("reasoning", "thinking")
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
 
@@ -30,8 +33,10 @@ FIXED_BY: FixedBy = "render"
 def check(facts: Facts) -> Iterator[Diagnostic]:
     name = facts.profile.reasoning_name
     if name:
+        passing = concerned(facts, (name,)) if name in _PASSED else ()
         yield Diagnostic(
             f"Reasoning is rendered only from the key {name}; reasoning_content is dropped.",
             f"Send reasoning as {name}; `toolfmt render` does this.",
             facts.capabilities["reasoning"].line,
+            runtimes=tuple(one for one in concerned(facts) if one not in passing),
         )

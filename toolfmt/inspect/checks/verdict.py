@@ -1,23 +1,28 @@
 """The verdict of a report: whether a program can call tools with the model, as one word and a few short sentences.
 
-`toolfmt.inspect.inspection` calls it with all findings; `--select` and `--ignore` do not change it.
+`toolfmt.inspect.inspection` calls it with all findings; `--select` and `--ignore` do not change it. `for_runtimes`
+makes it again for some runtimes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.formats import default_format
-from toolfmt.inspect.checks import is_about_parsing, is_about_selection, summary
-from toolfmt.inspect.report.report import Finding, FormatDecision, RuntimeSupport, Verdict
+from toolfmt.inspect.checks import is_about_parsing, is_solved_by_settings, summary
+from toolfmt.inspect.report.report import Finding, FormatDecision, Report
 from toolfmt.inspect.report.template_profile import Strategy
-from toolfmt.inspect.runtimes.template_choice import PASS_OBJECTS
+from toolfmt.inspect.report.verdicts import Advice, RuntimeVerdict, ToolsWord, Verdict, VerdictBasis
+from toolfmt.inspect.runtimes.advice import EVERY_RUNTIME
+from toolfmt.inspect.runtimes.runtime_verdicts import WORKING, runtime_verdicts
+from toolfmt.inspect.runtimes.template_choice import RUNTIMES
 
 _MOST_NAMED = 2
 _QUESTION = "TF003"
-_ARGUMENTS = "TF014"
 _READ_ELSEWHERE = "TF042"
+_PLAIN = VerdictBasis()
 _BY_TOOLFMT = ("render", "prompt")
 _UNKNOWN = "unknown (no known format parses the calls that the template renders)"
 
@@ -26,29 +31,64 @@ def verdict(
     findings: Sequence[Finding],
     format: FormatDecision,
     strategy: Strategy,
-    *,
-    renders: bool,
-    takes_longer_requests: bool = False,
-    rejects_tools: bool = False,
-    takes_objects: bool = False,
-    support: Sequence[RuntimeSupport] = (),
+    advice: Sequence[Advice] = (),
+    basis: VerdictBasis = _PLAIN,
+    runtimes: Collection[str] = RUNTIMES,
 ) -> Verdict:
-    """Return the verdict on a model, from all its findings, its call format and how tools reach its prompts.
+    """Return the verdict on a model in these runtimes, from all of its findings that concern them.
 
-    `renders` is whether its template can be rendered at all, `takes_longer_requests` whether it rejects a plain
-    question, but not one with tools, a system message or its variables. `rejects_tools` is whether it raises if
-    tools are sent, but not on a plain question, `takes_objects` whether it renders arguments that are objects.
-    `support` is what each runtime uses.
+    `format` is that of its calls, `strategy` how tools reach its prompts, `advice` what to set in each runtime.
     """
+    if set(runtimes) < set(RUNTIMES):
+        findings = [finding for finding in findings if set(finding.runtimes) & set(runtimes)]
+    verdicts = {
+        runtime: one
+        for runtime, one in runtime_verdicts(findings, advice, is_solved_by_settings).items()
+        if runtime in runtimes
+    }
     errors = [finding for finding in findings if finding.severity == "error"]
-    if errors:
-        wrong = misled(errors, support)
-        return Verdict("broken", _broken(errors, wrong, renders=renders, takes_longer_requests=takes_longer_requests))
+    failing = [runtime for runtime, one in verdicts.items() if one.status == "fails"]
+    if len(failing) == len(verdicts):
+        return Verdict("broken", _broken(errors, basis) if errors else _unsupported(verdicts), verdicts)
+    word, sentence = _working(findings, format, strategy, basis, verdicts)
+    return Verdict(word, " ".join(filter(None, (sentence, _exceptions(errors, failing)))), verdicts)
+
+
+def for_runtimes(report: Report, names: Collection[str]) -> Report:
+    """Return the report on the model in these runtimes: their findings, what to set in them, and the verdict on them.
+
+    Names are those of `RUNTIMES`.
+    """
+    sections = report.sections
+    findings, notes = (
+        tuple(finding for finding in group if set(finding.runtimes) & set(names))
+        for group in (report.findings, report.notes)
+    )
+    advice = tuple(one for one in sections.advice if one.runtime in (EVERY_RUNTIME, *names))
+    support = tuple(one for one in sections.runtime_support if one.runtime in names)
+    return replace(
+        report,
+        verdict=verdict((*findings, *notes), report.format, report.strategy, sections.advice, report.basis, names),
+        findings=findings,
+        notes=notes,
+        runtimes={runtime: parser for runtime, parser in report.runtimes.items() if runtime in names},
+        sections=replace(sections, advice=advice, runtime_support=support),
+    )
+
+
+def _working(
+    findings: Sequence[Finding],
+    format: FormatDecision,
+    strategy: Strategy,
+    basis: VerdictBasis,
+    verdicts: Mapping[str, RuntimeVerdict],
+) -> tuple[ToolsWord, str]:
+    """Return the verdict for the runtimes in which tools do not fail."""
     if strategy == "prompt":
-        loses = "raises an error if tools are sent" if rejects_tools else "does not render tools"
+        loses = "raises an error if tools are sent" if basis.rejects_tools else "does not render tools"
         if any(finding.code == _READ_ELSEWHERE for finding in findings):
             loses = f"does not render the request's `tools`, but reads tools from elsewhere ({_READ_ELSEWHERE})"
-        return Verdict(
+        return (
             "prompt-only",
             f"The template {loses}. Tool calling works if the prompt describes them; "
             f"`toolfmt render` does this. Call format: {_requested(format)}.",
@@ -57,51 +97,52 @@ def verdict(
     by_prompt = [finding for finding in fixed if finding.fixed_by == "prompt"]
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
     if by_render:
-        servers_do_it = takes_objects and {finding.code for finding in fixed} == {_ARGUMENTS}
+        affected = {runtime for finding in fixed for runtime in finding.runtimes}
+        as_it_is = [runtime for runtime, one in verdicts.items() if runtime not in affected and one.status in WORKING]
         prompt = f" `toolfmt render` fixes {_codes(by_prompt)} only with `--strategy prompt`." if by_prompt else ""
-        who = "; `toolfmt render` does this"
-        if servers_do_it:
-            who = f". `toolfmt render` does this, and so do the chat endpoints of {listed(PASS_OBJECTS)}"
-        without = "If not adapted" if servers_do_it else "Without `toolfmt render`"
-        return Verdict(
+        where = f"in {listed(as_it_is)}. Elsewhere, it works " if as_it_is else ""
+        return (
             "adapted",
-            f"Tool calling works if requests are adapted first{who}. Format: {_known(format)}. "
-            f"{without}: {_named(by_render)}.{prompt}",
+            f"Tool calling works {where}if requests are adapted first; `toolfmt render` does this. "
+            f"Format: {_known(format)}. Without it: {_named(by_render)}.{prompt}",
         )
     if by_prompt:
-        return Verdict(
+        return (
             "adapted",
             "Tool calling works if the system prompt describes the tools (`toolfmt render --strategy prompt`). "
             f"Format: {_known(format)}. Through the template: {_named(by_prompt)}.",
         )
-    return Verdict("native", f"Tool calling works with the template as it is. Format: {_known(format)}.")
+    return "native", f"Tool calling works with the template as it is. Format: {_known(format)}."
 
 
-def misled(errors: Sequence[Finding], support: Iterable[RuntimeSupport]) -> tuple[str, ...]:
-    """Return the runtimes that select a wrong parser by themselves, if these errors are about nothing else."""
-    if not all(map(is_about_selection, errors)):
-        return ()
-    return tuple(one.runtime for one in support if one.right is False)
+def _exceptions(errors: Sequence[Finding], failing: Sequence[str]) -> str:
+    """Return a sentence for errors that concern some runtimes, in which tools fail or a setting is needed."""
+    affected = [runtime for runtime in RUNTIMES if any(runtime in error.runtimes for error in errors)]
+    if not affected:
+        return ""
+    if set(affected) <= set(failing):
+        return f"It fails in {listed(affected)}: {_named(errors)}."
+    return f"{listed(affected)} {'needs' if len(affected) == 1 else 'need'} a setting (see below): {_named(errors)}."
 
 
-def _broken(errors: Sequence[Finding], misled: Sequence[str], *, renders: bool, takes_longer_requests: bool) -> str:
+def _broken(errors: Sequence[Finding], basis: VerdictBasis) -> str:
     """The errors by name. If no template can be rendered, nothing else matters."""
-    if not renders:
+    if not basis.renders:
         return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
-    if takes_longer_requests and {error.code for error in errors} == {_QUESTION}:
+    if basis.takes_longer_requests and {error.code for error in errors} == {_QUESTION}:
         return (
             f"Requests with only a user message are rejected ({_codes(errors)}); "
             "`toolfmt render` does not add what is missing."
         )
-    if misled:
-        select = "selects" if len(misled) == 1 else "select"
-        return (
-            f"Prompts can be rendered, but {listed(misled)} {select} a parser that misreads the calls: "
-            f"{_named(errors)}. For other runtimes, use the settings that this report names."
-        )
     if all(map(is_about_parsing, errors)):
         return f"Prompts can be rendered, but calls cannot be parsed reliably: {_named(errors)}."
     return f"Tool calling is not reliable: {_named(errors)}. Fix this first; `toolfmt render` cannot work around it."
+
+
+def _unsupported(verdicts: Mapping[str, RuntimeVerdict]) -> str:
+    """Return why tools fail in the runtimes if there is no error."""
+    reasons = dict.fromkeys(one.settings for one in verdicts.values())
+    return f"Tool calling fails in {listed(verdicts)}: {'; '.join(reasons)}."
 
 
 def _named(findings: Iterable[Finding]) -> str:
@@ -122,6 +163,10 @@ def _known(format: FormatDecision) -> str:
         return f"derived from the calls that the template renders ({format.derived.proof})"
     trips = [one.summary for one in format.evidence if one.source == "verified" and one.format == format.name]
     verified = f"verified, {trips[0]}" if trips else ""
+    if format.confidence == "declared" and not trips:
+        rendered = next((one for one in format.evidence if one.source == "verified"), None)
+        if rendered is not None:
+            return f"{rendered.format} ({rendered.summary}), but the model's files declare {format.name}"
     certainty = {
         "declared": ", ".join(filter(None, ("declared by the model's files", verified))),
         "verified": verified or "verified",

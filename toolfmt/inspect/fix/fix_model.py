@@ -21,7 +21,8 @@ from toolfmt.inspect.fix.known_fixes import everything, why_not
 from toolfmt.inspect.fix.settings import SettingFix, attempts, keys_with
 from toolfmt.inspect.fix.small_files import CannotCopy, check_output, small_files, write
 from toolfmt.inspect.report.json_record import JsonRecord
-from toolfmt.inspect.report.report import Finding, FindingKey, Report, ToolsWord
+from toolfmt.inspect.report.report import Finding, FindingKey, Report
+from toolfmt.inspect.report.verdicts import ToolsWord
 from toolfmt.inspect.runtimes.template_choice import same_text
 from toolfmt.templates import ModelFiles, load_files
 

@@ -33,8 +33,9 @@ from toolfmt.templates import ChatTemplate
 from toolfmt.templates.files.read_text import LONGEST_NAME, LONGEST_TOKEN
 
 # The runtime that reads the key: its own meaning of a name comes first.
-_DECLARING_KEYS = {"tool_parser_type": "mlx-lm", "tool_parser": "vLLM", "tool_call_parser": "vLLM"}
 _RESPONSE_TEMPLATE = "response_template"
+_DECLARING_KEYS = {"tool_parser_type": "mlx-lm", "tool_parser": "vLLM", "tool_call_parser": "vLLM"}
+_READERS = {"tool_parser_type": ("mlx-lm", "mlx-swift-lm"), _RESPONSE_TEMPLATE: ("transformers",)}
 _MOST_LITERALS = 100
 
 
@@ -48,6 +49,8 @@ class Declaration:
     formats: tuple[ToolCallFormat, ...]
     runtime: str = ""
     """The runtime that the parser name belongs to, if one runtime reads the key."""
+    readers: tuple[str, ...] = ()
+    """The runtimes that read the key; known only by a program of the user's if empty."""
 
     @property
     def source(self) -> str:
@@ -129,7 +132,7 @@ def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any])
             value = values.get(key)
             if isinstance(value, str) and value:
                 value = value if len(value) <= LONGEST_NAME else quote(value)
-                found.append(Declaration(file, key, value, _named(value, runtime), runtime))
+                found.append(Declaration(file, key, value, _named(value, runtime), runtime, _READERS.get(key, ())))
         template = values.get(_RESPONSE_TEMPLATE)
         opens, declared = _response_opens(template, "open"), declared_formats(template)
         if opens or declared:
@@ -137,7 +140,8 @@ def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any])
                 format for format in formats() if any(opener in text for opener in format.openers for text in opens)
             )
             opens = opens or _response_opens(template, "open_pattern")
-            found.append(Declaration(file, _RESPONSE_TEMPLATE, quote(" ".join(sorted(opens))), named))
+            value = quote(" ".join(sorted(opens)))
+            found.append(Declaration(file, _RESPONSE_TEMPLATE, value, named, readers=_READERS[_RESPONSE_TEMPLATE]))
     return tuple(found)
 
 

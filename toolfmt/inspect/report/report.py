@@ -15,6 +15,7 @@ from toolfmt.errors import HAPPENED, FailureKind
 from toolfmt.inspect.report.growing_prompts import ResponseStart, Stability
 from toolfmt.inspect.report.json_record import JsonRecord
 from toolfmt.inspect.report.template_profile import Strategy, TemplateProfile
+from toolfmt.inspect.report.verdicts import Advice, Verdict, VerdictBasis
 from toolfmt.inspect.report.wording import check_excerpts, filled, quote
 
 SCHEMA = "toolfmt.report/1"
@@ -68,7 +69,6 @@ model's files or of the runtime. `request`: what the caller sends. `template`: t
 """
 FindingKey: TypeAlias = tuple[str, str]
 """The code and the outcome of a finding, used for selections, comparisons and fixes."""
-ToolsWord: TypeAlias = Literal["native", "adapted", "prompt-only", "broken"]
 
 CAPABILITIES = (
     "tools",
@@ -259,6 +259,8 @@ class Finding(JsonRecord):
     outcome: str = ""
     on_request: bool = False
     """Whether text output shows it only on request, as a note: it is common, or a row of the report states it."""
+    runtimes: tuple[str, ...] = ()
+    """The runtimes in which it happens. Other runtimes convert the request first, or have nothing to do with it."""
 
     @property
     def key(self) -> FindingKey:
@@ -274,21 +276,10 @@ class Finding(JsonRecord):
             "line": self.line,
             "fix": self.fix,
             "fixed_by": self.fixed_by,
+            "runtimes": list(self.runtimes),
             **({"on_request": True} if self.on_request else {}),
             **({} if self.new is None else {"new": self.new}),
         }
-
-
-@dataclass(frozen=True)
-class Verdict(JsonRecord):
-    """Whether a program can call tools with the model: `tools` as a keyword, `sentence` as an instruction.
-
-    `native`: with the template as it is. `adapted`: with the adaptations of `render`. `prompt-only`: the template
-    shows no tools, but they work if described in the system prompt. `broken`: the findings include an error.
-    """
-
-    tools: ToolsWord
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -492,19 +483,6 @@ class RuntimeSupport:
         }
 
 
-@dataclass(frozen=True)
-class Advice(JsonRecord):
-    """How to call tools with one runtime: the flags, the setting or the line to type.
-
-    If it is not `supported`, `none: ` and the reason. `remark` is what else to do or to know, as a clause or empty.
-    """
-
-    runtime: str
-    text: str
-    supported: bool = True
-    remark: str = ""
-
-
 def token_mark(name: str) -> str:
     """Return the placeholder in a displayed prompt for a special token of which only the name is known."""
     return f"{{{{ {name} }}}}"
@@ -623,6 +601,8 @@ class Report:
     """What rendering needs. The JSON only has what ends a response, and the part of it in the generation prompt."""
     prompts: dict[str, SamplePrompt] = field(default_factory=dict)
     left_out: int = 0
+    basis: VerdictBasis = field(default_factory=VerdictBasis)
+    """What the verdict needs in addition, to be made again for some runtimes; not in the JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -19,12 +19,20 @@ from toolfmt.formats import ToolCallFormat, formats
 from toolfmt.formats.format import DERIVED as DERIVED_FORMAT
 from toolfmt.formats.runtime_parsers import DERIVED, parser_name, parser_names
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Advice, Finding, RuntimeSupport
+from toolfmt.inspect.report.report import Finding, RuntimeSupport
+from toolfmt.inspect.report.verdicts import Advice, RuntimeStatus
 from toolfmt.inspect.runtimes.parser_choice import chosen
 from toolfmt.inspect.runtimes.parser_inference import OWN_DEFAULT
 from toolfmt.inspect.runtimes.parser_line import has_place, our_parser
 from toolfmt.inspect.runtimes.reasoning_choice import reasoning_parser
-from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY, choices_of, misread, no_tools, runtime_support
+from toolfmt.inspect.runtimes.runtime_support import (
+    DECLARING_KEY,
+    choices_of,
+    declares_parser,
+    misread,
+    no_tools,
+    runtime_support,
+)
 from toolfmt.inspect.runtimes.template_choice import (
     LLAMA_CPP,
     MLX_LM,
@@ -49,8 +57,12 @@ _NO_QUESTION = {
         "of the type text"
     ),
 }
+_NO_FORMAT = "no known format: set the parser that the model card names"
 _NO_START = "missing_opener"
 _FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-call-parser"}
+_PLUGIN = "--enable-auto-tool-choice --tool-parser-plugin toolfmt.integrations.vllm --tool-call-parser"
+_PLUGIN_FLAGS = {VLLM: _PLUGIN, SGLANG: "--tool-call-parser"}
+_INSTALL = "install toolfmt in its environment"
 _DECODED = "decode with skip_special_tokens=False"
 _SPECIAL = 'send "skip_special_tokens": false'
 # https://github.com/ggml-org/llama.cpp/pull/22217, merged in April 2026
@@ -71,19 +83,20 @@ def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]
     """
     format = _output_format(facts)
     if what := _unusable(facts):
-        return (Advice(EVERY_RUNTIME, f"{what}: use the template of the original model", False),)
+        return (Advice(EVERY_RUNTIME, f"{what}: use the template of the original model", "fails"),)
     if facts.rejects_questions:
         without = {0: "", 1: " without it"}.get(len(facts.needed_variables), " without them")
-        return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called{without}", False),)
+        return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called{without}", "fails"),)
     if not facts.shows_tools:
         if facts.question_form != "text":
-            return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
+            status: RuntimeStatus = "tools as text" if facts.question_form == "parts" else "fails"
+            return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], status),)
         return _in_words(facts, format)
     if format is None:
-        return (Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False),)
+        return (Advice(EVERY_RUNTIME, _NO_FORMAT, "unknown"),)
     if _is_guess(facts):
         text = f"{_GUESSED} and {format.name} is a guess: check one output before you set a parser"
-        return (Advice(EVERY_RUNTIME, text, False),)
+        return (Advice(EVERY_RUNTIME, text, "unknown"),)
     rendered = () if _keeps_history(facts) else (Advice(EVERY_RUNTIME, _rendered(facts), remark=_why_rendered(facts)),)
     return (*rendered, *_each(facts, format, as_sent=_takes_messages_as_sent(facts, findings)))
 
@@ -171,10 +184,10 @@ def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]
         f"{no_tools(facts)}; this command describes them {where}{request_note}; "
         "send the printed request, which has no `tools`"
     )
-    made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
+    made = Advice(EVERY_RUNTIME, _rendered(facts), "tools as text", remark)
     if format is None:
-        return (made, Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False))
-    return (made, Advice(TRANSFORMERS, our_parser(facts, format), remark=_EVERY_OUTPUT))
+        return (made, Advice(EVERY_RUNTIME, _NO_FORMAT, "unknown"))
+    return (made, Advice(TRANSFORMERS, our_parser(facts, format), "tools as text", _EVERY_OUTPUT))
 
 
 def _keeps_history(facts: Facts) -> bool:
@@ -211,11 +224,22 @@ def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice
     each = [
         _transformers(facts, format, as_sent=as_sent)
         if support.runtime == TRANSFORMERS
-        else _ADVISERS[support.runtime](facts, format, support, choice)
+        else _elsewhere(facts, support, choice) or _ADVISERS[support.runtime](facts, format, support, choice)
         for support, choice in both
     ]
     covered = {advice.runtime for advice in each}
-    return [*each, *(Advice(runtime, _NOT_CHECKED, False) for runtime in RUNTIMES if runtime not in covered)]
+    return [*each, *(Advice(runtime, _NOT_CHECKED, "unknown") for runtime in RUNTIMES if runtime not in covered)]
+
+
+def _elsewhere(facts: Facts, support: RuntimeSupport, choice: TemplateChoice) -> Advice | None:
+    """Return the advice for a runtime that does not render the inspected template, whatever is set; else None."""
+    if support.runtime == LLAMA_CPP:  # a flag gives it the template
+        return None
+    if not support.template:
+        return Advice(support.runtime, choice.why, "fails")
+    if choice.own or not same_text(choice.with_tools, facts.template):
+        return Advice(support.runtime, f"it uses {support.template}, which is not inspected here", "unknown")
+    return None
 
 
 def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Advice:
@@ -230,14 +254,19 @@ def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Adv
 def _flagged(runtime: str) -> _Adviser:
     def advise(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
         parser = chosen(facts, runtime)
-        if not parser.name:
-            return _without(facts, runtime, format, parser.why_not)
-        reasoning = reasoning_parser(facts, runtime, parser.name)
-        flag = f" --reasoning-parser {reasoning.name}" if reasoning.name else ""
+        if not parser.name and format.name == DERIVED_FORMAT:
+            text = f"{parser.why_not}; {our_parser(facts, format)} parses the output"
+            return Advice(runtime, text, "tools as text", _SPECIAL)
+        name, flags = parser.name, _FLAGS[runtime]
         known = format.runtime_parser(runtime)
-        about = f"{parser.name} {known.remark}" if known and known.remark else ""
+        about = f"{name} {known.remark}" if known and known.remark else ""
+        if not name:
+            name, flags = f"toolfmt_{format.name}", _PLUGIN_FLAGS[runtime]
+            about = f"{parser.why_not}; {_INSTALL}"
+        reasoning = reasoning_parser(facts, runtime, name)
+        flag = f" --reasoning-parser {reasoning.name}" if reasoning.name else ""
         remarks = filter(None, (parser.remark, _objects_only(facts), reasoning.remark, about))
-        return Advice(runtime, f"{_FLAGS[runtime]} {parser.name}{flag}", remark="; ".join(remarks))
+        return Advice(runtime, f"{flags} {name}{flag}", remark="; ".join(remarks))
 
     return advise
 
@@ -272,7 +301,7 @@ def _nothing_to_do(facts: Facts, format: ToolCallFormat, support: RuntimeSupport
     remark = f"it {parser.remark}" if parser and parser.remark else ""
     by_default = support.why_parser == OWN_DEFAULT
     text = f"uses {support.parser} by default" if by_default else f"detected automatically: {support.parser}"
-    return Advice(support.runtime, text, remark=remark)
+    return Advice(support.runtime, text, "works", remark)
 
 
 def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
@@ -285,8 +314,8 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choic
         remarks = ("in tokenizer_config.json", instead, _objects_only(facts))
         return Advice(MLX_LM, setting(name), remark="; ".join(filter(None, remarks)))
     if found is not None:
-        return _without(facts, MLX_LM, format, f"it selects its parser {found}, which misparses these calls")
-    return _without(facts, MLX_LM, format, "no parser for this format")
+        return _mlx_server(facts, f"it selects its parser {found}, which misparses these calls")
+    return _mlx_server(facts, "no parser for this format")
 
 
 def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
@@ -296,10 +325,11 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport,
     if name:
         text = f'toolCallFormat: ToolCallFormat(rawValue: "{name}")'
         doubt = _doubt(facts)
-        return Advice(MLX_SWIFT_LM, text, remark="in its ModelConfiguration" + (f"; {doubt}" if doubt else ""))
+        remark = "; ".join(filter(None, ("in its ModelConfiguration", doubt)))
+        return Advice(MLX_SWIFT_LM, text, "unknown" if doubt else "works with", remark)
     misparses = ", which misparses these calls" if support.right is False else ""
     taking = "" if found is None else f"; it selects {found}{misparses}"
-    return Advice(MLX_SWIFT_LM, f"{NONE}no parser for this format{taking}", False)
+    return Advice(MLX_SWIFT_LM, f"no parser for this format{taking}", "fails")
 
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
@@ -308,7 +338,7 @@ def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, ch
     remarks = [] if confirmed else [doubt]
     if facts.yes("parallel_tool_calls"):
         remarks.append(_PARALLEL)
-    made = Advice(LLAMA_CPP, "--jinja", remark="; ".join(remarks))
+    made = Advice(LLAMA_CPP, "--jinja", "works with" if confirmed else "unknown", "; ".join(remarks))
     if facts.files.kind == "template" and has_place(facts):
         return replace(made, text=f"{made.text} --chat-template-file {_place(facts)}")
     if facts.template is None or same_text(choice.with_tools, facts.template):
@@ -321,10 +351,12 @@ def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, ch
     return replace(made, text="--jinja --chat-template-file FILE", remark="; ".join(remarks))
 
 
-def _without(facts: Facts, runtime: str, format: ToolCallFormat, why: str) -> Advice:
-    """Return the advice for a runtime without a parser: toolfmt's parser reads its text output."""
-    remark = _SPECIAL if runtime in _FLAGS else ""
-    return Advice(runtime, f"{NONE}{why}; {our_parser(facts, format)} parses the output", False, remark)
+def _mlx_server(facts: Facts, why: str) -> Advice:
+    """Return the advice for mlx-lm without a parser for these calls: its server with toolfmt's parser."""
+    place = "DIR" if facts.files.kind == "template" else _place(facts)
+    text = f"python -m toolfmt.integrations.mlx_server --model {place}"
+    remove = f"remove {DECLARING_KEY} from tokenizer_config.json" if declares_parser(facts) else ""
+    return Advice(MLX_LM, text, remark="; ".join(filter(None, (why, remove, _INSTALL))))
 
 
 _ADVISERS: dict[str, _Adviser] = {

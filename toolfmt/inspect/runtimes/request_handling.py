@@ -48,7 +48,7 @@ TemplateProperty: TypeAlias = Literal[
     "accepts-parts-only",  # it fails with content as a string, or does not render it
     "accepts-parts-too",  # it checks the type of content, or reads it as a list
     "names-developer",  # its text contains `developer` in quotes
-    "harmony",  # its text contains `<|channel|>`
+    "channel-markers",  # its text contains `<|channel|>`
     "system-supported",  # it reads the content of a system message
     "reads-arguments",  # it renders a call whose arguments are an object, and reads a member
     "ignores-arguments",  # the opposite
@@ -77,6 +77,8 @@ class RequestHandling:
     depends: Mapping[RequestForm, TemplateProperty] = field(default_factory=lambda: MappingProxyType({}))
     own_encoders: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Model types of config.json whose template is not used, and what is used instead."""
+    conditional_encoders: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """The same for model types whose template is not used on a condition."""
 
     @property
     def content_depends(self) -> bool:
@@ -150,10 +152,9 @@ _HANDLING = (
                 "deepseek_v41": "its own encoder (vllm/tokenizers/deepseek_v41.py)",
                 "kimi_k3": "the tokenizer's own code (vllm/renderers/kimi_k3.py)",
                 "inkling_mm_model": "its own encoder (vllm/renderers/inkling.py)",
-                "mistral": _MISTRAL,
-                "mistral3": _MISTRAL,
             }
         ),
+        MappingProxyType({"mistral": _MISTRAL, "mistral3": _MISTRAL}),
     ),
     # Arguments that are not an object are rejected. Each call gets `index: null`, each tool `defer_loading: null`.
     RequestHandling(
@@ -179,11 +180,15 @@ _HANDLING = (
         # sglang/srt/entrypoints/openai/chat_encoding.py, resolve_chat_encoding_spec; parser/python_chat_template.py.
         MappingProxyType(
             {
-                "deepseek_v32": "its own encoder if the directory has no template (encoding_dsv32.py)",
                 "deepseek_v4": "its own encoder (deepseek_recipe_renderer.py)",
                 "deepseek_v41": "its own encoder (deepseek_recipe_renderer.py)",
                 "kimi_k3": "the tokenizer's own code",
                 "inkling_mm_model": "its own encoder (inkling_renderer.py)",
+            }
+        ),
+        MappingProxyType(
+            {
+                "deepseek_v32": "its own encoder if the directory has no template (encoding_dsv32.py)",
                 "glm_moe_dsa": "its own code for the template of GLM-5.3 (python_chat_template.py)",
             }
         ),
@@ -238,8 +243,8 @@ _HANDLING = (
                 "text-as-parts": "accepts-parts-only",
                 # Otherwise it is merged into the next message, and a developer message becomes a system message.
                 "system-role": "system-supported",
-                "developer-role": "harmony",
-                "thinking": "harmony",
+                "developer-role": "channel-markers",
+                "thinking": "channel-markers",
             }
         ),
     ),
