@@ -122,12 +122,12 @@ def test_a_folder_of_models_with_a_stray_configuration_hides_none(tmp_path: Path
     rows = result.stdout.splitlines()
     assert [row.split()[0] for row in rows[1:4]] == ["d", "d/in-conflict", "d/json-frames"]
     assert "not inspected" in rows[1] and rows[1].endswith(reason)
-    assert "2 models: 1 native, 0 adapted, 0 prompt-only, 1 broken; 1 path not inspected." in result.stdout
+    assert "2 models: 2 native, 0 adapted, 0 prompt-only, 0 broken; 1 path not inspected." in result.stdout
     assert (result.exit_code, result.stderr) == (1, f"toolfmt: {folder}: {reason}\n")
     status, reports = lines("--trusted", str(folder))
     assert reports[0] == {"path": str(folder), "error": f"{folder}: {reason}"}
     assert [(one["path"], one["verdict"]["tools"]) for one in reports[1:]] == [
-        (f"{folder}/in-conflict", "broken"),
+        (f"{folder}/in-conflict", "native"),
         (f"{folder}/json-frames", "native"),
     ]
     shutil.rmtree(folder / "in-conflict")

@@ -944,7 +944,7 @@ def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  
 
 def test_the_verdict_does_not_call_misprinted_arguments_rejected() -> None:  # Apriel 1.5
     printed = TOOLS + CALLS.replace("c.function.arguments | tojson", "c.function.arguments")
-    assert "Without it: `arguments` as an object fail (TF014)" in report(printed).verdict.sentence
+    assert "If not adapted: `arguments` as an object fail (TF014)" in report(printed).verdict.sentence
 
 
 def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  # Command R+, tool_use

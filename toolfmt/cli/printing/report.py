@@ -37,7 +37,7 @@ _LABEL = len("  definitions")
 _NEXT = "  next"
 _Row: TypeAlias = tuple[str, str, str, bool]
 """What a line is about, the status there, its text, and whether that is a command."""
-_NARROWEST_ADVICE = 30
+_NARROWEST_ADVICE = 16
 _COMMAND = re.compile(
     r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)"
     r"|apply_chat_template\(messages, tools=tools\)"

@@ -98,13 +98,17 @@ def _working(
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
     if by_render:
         affected = {runtime for finding in fixed for runtime in finding.runtimes}
-        as_it_is = [runtime for runtime, one in verdicts.items() if runtime not in affected and one.status in WORKING]
+        working = [runtime for runtime, one in verdicts.items() if one.status in WORKING]
+        adapted = [runtime for runtime in working if runtime in affected]
+        as_it_is = [runtime for runtime in working if runtime not in affected]
+        first = "Tool calling works if requests are adapted first; `toolfmt render` does this."
+        if as_it_is:
+            first = f"Tool calling works in {listed(as_it_is)}"
+            first += f", and in {listed(adapted)} if `toolfmt render` adapts requests." if adapted else "."
         prompt = f" `toolfmt render` fixes {_codes(by_prompt)} only with `--strategy prompt`." if by_prompt else ""
-        where = f"in {listed(as_it_is)}. Elsewhere, it works " if as_it_is else ""
         return (
             "adapted",
-            f"Tool calling works {where}if requests are adapted first; `toolfmt render` does this. "
-            f"Format: {_known(format)}. Without it: {_named(by_render)}.{prompt}",
+            f"{first} Format: {_known(format)}. If not adapted: {_named(by_render)}.{prompt}",
         )
     if by_prompt:
         return (

@@ -20,7 +20,7 @@ from toolfmt.formats.format import DERIVED as DERIVED_FORMAT
 from toolfmt.formats.runtime_parsers import DERIVED, parser_name, parser_names
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Finding, RuntimeSupport
-from toolfmt.inspect.report.verdicts import Advice, RuntimeStatus
+from toolfmt.inspect.report.verdicts import Advice
 from toolfmt.inspect.runtimes.parser_choice import chosen
 from toolfmt.inspect.runtimes.parser_inference import OWN_DEFAULT
 from toolfmt.inspect.runtimes.parser_line import has_place, our_parser
@@ -51,10 +51,16 @@ EVERY_RUNTIME = "any runtime"
 NONE = "none: "
 """The start of the sentence if there is nothing to type."""
 _NO_QUESTION = {
-    "nothing": "the template renders neither tools nor user messages: it cannot be used for tool calling",
-    "parts": (
-        "the template renders no tools, and it takes text only as a list of parts: describe the tools in a part "
-        "of the type text"
+    "nothing": Advice(
+        EVERY_RUNTIME,
+        "the template renders neither tools nor user messages: it cannot be used for tool calling",
+        "fails",
+    ),
+    "parts": Advice(
+        EVERY_RUNTIME,
+        "describe the tools in a part of the type text",
+        "tools as text",
+        "the template renders no tools, and it takes text only as a list of parts",
     ),
 }
 _NO_FORMAT = "no known format: set the parser that the model card names"
@@ -89,8 +95,7 @@ def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]
         return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called{without}", "fails"),)
     if not facts.shows_tools:
         if facts.question_form != "text":
-            status: RuntimeStatus = "tools as text" if facts.question_form == "parts" else "fails"
-            return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], status),)
+            return (_NO_QUESTION[facts.question_form],)
         return _in_words(facts, format)
     if format is None:
         return (Advice(EVERY_RUNTIME, _NO_FORMAT, "unknown"),)
@@ -255,8 +260,8 @@ def _flagged(runtime: str) -> _Adviser:
     def advise(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
         parser = chosen(facts, runtime)
         if not parser.name and format.name == DERIVED_FORMAT:
-            text = f"{parser.why_not}; {our_parser(facts, format)} parses the output"
-            return Advice(runtime, text, "tools as text", _SPECIAL)
+            remark = f"{parser.why_not}: parse the output with this parser; {_SPECIAL}"
+            return Advice(runtime, our_parser(facts, format), "tools as text", remark)
         name, flags = parser.name, _FLAGS[runtime]
         known = format.runtime_parser(runtime)
         about = f"{name} {known.remark}" if known and known.remark else ""
