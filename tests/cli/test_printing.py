@@ -320,7 +320,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
     assert lines[begin : begin + 10] == [
         "  next  first         TF013 (see below): Do this.",
         "        vLLM          works with  --parser x",
-        "                                  see TF014",
+        "                      see TF014",
         "        TGI           fails       no parser",
         "        Ollama        fails       no parser",
         "        stop strings  <end> </s>",

@@ -37,7 +37,7 @@ _LABEL = len("  definitions")
 _NEXT = "  next"
 _Row: TypeAlias = tuple[str, str, str, bool]
 """What a line is about, the status there, its text, and whether that is a command."""
-_NARROWEST_ADVICE = 16
+_NARROWEST_ADVICE = 20
 _COMMAND = re.compile(
     r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)"
     r"|apply_chat_template\(messages, tools=tools\)"
@@ -239,7 +239,7 @@ def _next(report: Report, width: int) -> str:
     names, statuses = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
     lines = []
     for where, status, what, typed in rows:
-        start = f"{where:{names}}  {status:{statuses}}  " if status or not where else f"{where:{names}}  "
+        start = f"{where:{names}}  " + (f"{status:{statuses}}  " if status else "")
         wrapped = [what] if typed else _wrapped(what, max(width - len(_NEXT) - 2 - len(start), _NARROWEST_ADVICE))
         lines += [f"{start if number == 0 else ' ' * len(start)}{line}" for number, line in enumerate(wrapped)]
     labels = [_NEXT, *[" " * len(_NEXT)] * len(lines)]
