@@ -24,7 +24,7 @@ Fix: send the content that the template accepts, usually an empty string instead
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.checks.editing.edits import or_empty
@@ -34,6 +34,7 @@ from toolfmt.inspect.checks.editing.source import Edit
 from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Answer, Report
+from toolfmt.inspect.runtimes.request_handling import RequestForm
 
 OUTCOMES = {
     "content-null-rejected": FindingOutcome("warning", "render", replaces="TF017 content-null-refused"),
@@ -46,6 +47,14 @@ OUTCOMES = {
 }
 
 
+_FORMS: Mapping[tuple[bool, bool], tuple[RequestForm, ...]] = {
+    (True, False): ("null-content",),
+    (False, True): ("absent-content",),
+    (True, True): ("null-content", "absent-content"),
+}
+"""The forms of missing content that fail, by whether null does and whether a missing key does."""
+
+
 def check(facts: Facts) -> Iterator[Diagnostic]:
     yield from _null_rejected(facts)
     yield from _null_printed(facts)
@@ -55,7 +64,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 def _null_rejected(facts: Facts) -> Iterator[Diagnostic]:
     null, absent = facts.capabilities["content_null"], facts.detail("content_absent")
     answer = absent if null.answer == "yes" else null
-    if facts.renders_calls and answer.outcome in ("threw", "dropped"):
+    fails = ("threw", "dropped")
+    if facts.renders_calls and answer.outcome in fails:
         what = "is rejected" if answer.outcome == "threw" else "loses its call"
         given = f"with a call and content null {what}"
         if answer is absent:
@@ -65,7 +75,7 @@ def _null_rejected(facts: Facts) -> Iterator[Diagnostic]:
             _fix(facts, answer),
             answer.line,
             outcome="content-null-rejected",
-            forms=("absent-content",) if answer is absent else ("null-content",),
+            forms=_FORMS[null.outcome in fails, absent.outcome in fails],
         )
 
 
