@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import pytest
-from runtime_requests import RENDERERS, missing
 
+from benchmarks.runtime_requests import RENDERERS, absence
 from toolfmt.inspect.runtimes.request_handling import REQUEST_HANDLING, RequestForm, TemplateProperty
 from toolfmt.inspect.runtimes.template_choice import MLX_LM, RUNTIMES, SGLANG, TRANSFORMERS, VLLM
 
@@ -118,7 +118,7 @@ IMPORTED = (TRANSFORMERS, MLX_LM, VLLM, SGLANG)
 
 
 def needs(runtime: str) -> None:
-    if why := missing(runtime):
+    if why := absence(runtime):
         pytest.skip(why)
 
 
@@ -171,6 +171,6 @@ def test_a_property_of_the_template_changes_what_is_listed(
 
 def test_template_variables_reach_the_template() -> None:
     for runtime in IMPORTED:
-        if REQUEST_HANDLING[runtime].kwargs and not missing(runtime):
+        if REQUEST_HANDLING[runtime].kwargs and not absence(runtime):
             received = Received(runtime, "", messages=[USER], chat_template_kwargs={"extra": "value"})
             assert received.values["extra"] == "value"

@@ -36,7 +36,7 @@ def tokenizer(template: str, tokens: Mapping[str, str] = TOKENS) -> Any:
     bytes_only.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     bytes_only.decoder = decoders.ByteLevel()
     made: Any = PreTrainedTokenizerFast
-    return made(tokenizer_object=bytes_only, chat_template=template, **tokens)
+    return made(tokenizer_object=bytes_only, chat_template=template, clean_up_tokenization_spaces=False, **tokens)
 
 
 def with_transformers(template: str, request: Mapping[str, Any], tokens: Mapping[str, str] = TOKENS) -> str:
@@ -131,7 +131,7 @@ _PACKAGES = {
 
 
 @cache
-def missing(runtime: str) -> str:
+def absence(runtime: str) -> str:
     """Return why a runtime cannot be used here; empty if it can."""
     try:
         importlib.import_module(_PACKAGES[runtime])
