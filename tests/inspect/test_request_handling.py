@@ -19,7 +19,6 @@ RECEIVED = "{{ {'messages': messages, 'tools': tools, 'extra': extra | default('
 PROPERTIES: Mapping[TemplateProperty, str] = {
     "loops-over-content": "{% for message in messages %}{% for part in message.content %}{% endfor %}{% endfor %}",
     "names-developer": "{% if 'developer' == '' %}{% endif %}",
-    "fails-with-tools": "{% if tools and tools[0].function %}{{ raise_exception('no') }}{% endif %}",
 }
 TEXT = [{"type": "text", "text": "first"}, {"type": "text", "text": "second"}]
 CALL = {"id": "call_Abc", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
@@ -156,17 +155,21 @@ def test_a_property_of_the_template_changes_what_is_listed(
 ) -> None:
     needs(runtime)
     handling = REQUEST_HANDLING[runtime]
-    if property == "fails-with-tools" and "bare-tools" not in handling.depends:
-        pytest.skip(f"{runtime} does not render again")
-    replaced = {"empty-parts": "empty-content"}.get(form)
     depends = handling.depends.get(form) == property
-    if form == "empty-content" and handling.depends.get("empty-parts") == property:
-        assert not PASSED[form](runtime, PROPERTIES[property])
-        return
-    if form in ("absent-definition-keys", "null-definition-keys") and property == "fails-with-tools":
-        pytest.skip("the tools have another form")
-    assert replaced is None or replaced in handling.passes or not depends
-    assert PASSED[form](runtime, PROPERTIES[property]) is (depends or form in handling.passes)
+    replaced = form == "empty-content" and handling.depends.get("empty-parts") == property
+    passed = PASSED[form](runtime, PROPERTIES[property])
+    assert passed is (depends or (form in handling.passes and not replaced))
+
+
+@pytest.mark.parametrize("runtime", IMPORTED)
+def test_tools_are_rendered_again_if_the_template_fails_with_them(runtime: str) -> None:
+    needs(runtime)
+    fails = "{% if tools and tools[0].function %}{{ raise_exception('no such tools') }}{% endif %}"
+    if REQUEST_HANDLING[runtime].depends.get("bare-tools") == "fails-with-tools":
+        assert PASSED["bare-tools"](runtime, fails)
+    else:
+        with pytest.raises(Exception, match="no such tools"):
+            PASSED["bare-tools"](runtime, fails)
 
 
 def test_template_variables_reach_the_template() -> None:
