@@ -182,7 +182,7 @@ def proof(name: str, source: str, report: Report | None = None) -> Proof:
         if word == "prompt-only" and prompt.strategy != "prompt":
             contradictions.append(f"{what} goes through the template")
     without = _rejected_without_tools(model)
-    if word != "broken" and without:
+    if word != "broken" and without and "TF003" not in errors:
         contradictions.append(f"without tools, {without}")
     if errors and errors <= OF_THE_PROMPT and not rejected and not without:
         contradictions.append(f"{', '.join(sorted(errors))}, and everything is rendered")

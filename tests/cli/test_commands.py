@@ -137,9 +137,7 @@ def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(
         text = run("inspect", directory).stdout
         assert not depth.every or text == run("inspect", directory).stdout
         # Commands to type are on one line, however long, so that copying adds no whitespace.
-        typed = [
-            advice.text for advice in inspected(directory).sections.advice if advice.status not in ("fails", "unknown")
-        ]
+        typed = [advice.text for advice in inspected(directory).sections.advice if advice.typed]
         typed += [f" toolfmt render {directory} --request FILE{comma}" for comma in ("", ";")]
         typed += [" apply_chat_template(messages, tools=tools)"]
         assert [line for line in text.splitlines() if len(line) > columns and not line.endswith((*typed,))] == []

@@ -89,7 +89,7 @@ def test_remarks_on_a_runtime_are_below_its_line() -> None:
     report = inspect_template(TEMPLATE)
     advice = (
         Advice("vLLM", "--x", remark="which <a> of them"),
-        Advice("Ollama", "none", "fails", "y"),
+        Advice("Ollama", "none", "fails", "y", typed=False),
         Advice("z", "--z"),
     )
     page = report_page(replace(report, sections=replace(report.sections, advice=advice)))

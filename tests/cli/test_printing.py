@@ -66,7 +66,7 @@ SECTIONS = Sections(
         RuntimeSupport("mlx-lm", "a", "json", False, "", "it takes json"),
         RuntimeSupport("vLLM", "a", None, None, "nothing"),
     ),
-    advice=(Advice("vLLM", "--parser x"), Advice("TGI", "no parser", "fails"), Advice("Ollama", "no parser", "fails")),
+    advice=(Advice("vLLM", "--parser x"), *(Advice(name, "no parser", "fails", typed=False) for name in ("TGI", "Ollama"))),
 )  # fmt: skip
 VERDICT = Verdict(
     "adapted",
@@ -481,7 +481,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
         response_starts=(ResponseStart("question", ((hostile, True),), hostile),),
         portability=Portability(hostile, 2, 1, (Difference(hostile, 1, hostile),)),
         runtime_support=(RuntimeSupport(hostile, hostile, hostile, False, hostile, hostile),),
-        advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, "fails")),
+        advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, "fails", typed=False)),
         branches=(Branch("text", 1, hostile, hostile, "{}", (hostile,)),),
     )
     assert [field.name for field in fields(Sections) if getattr(sections, field.name) in ((), {}, None)] == ["sample"]

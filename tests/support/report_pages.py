@@ -59,7 +59,7 @@ def filled(report: Report) -> Report:
             RuntimeSupport("transformers", BAD, BAD, True, BAD),
             RuntimeSupport("llama.cpp", "", None, None, BAD),
         ),
-        advice=(Advice("vLLM", BAD, remark=BAD), Advice("Ollama", BAD, status="fails", remark=BAD)),
+        advice=(Advice("vLLM", BAD, remark=BAD), Advice("Ollama", BAD, status="fails", remark=BAD, typed=False)),
         sample=(
             *report.sections.sample,
             SampleSpan("frame", BAD),

@@ -276,7 +276,7 @@ def render(
     if as_json:
         print_json(prompt.to_dict())
     elif output == "messages":
-        print_json(prompt.request())
+        print_json(prompt.request(arguments_as_text=True))
     else:
         print_text(prompt.text)
 

@@ -56,7 +56,7 @@ def runtime_rows(report: Report) -> list[RuntimeRow]:
                 verdict.status,
                 _LEVELS[verdict.status],
                 visible(one.text),
-                one.status not in ("fails", "unknown"),
+                one.typed,
                 visible(remark),
             )
         )

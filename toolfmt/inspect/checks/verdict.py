@@ -23,6 +23,7 @@ _MOST_NAMED = 2
 _QUESTION = "TF003"
 _READ_ELSEWHERE = "TF042"
 _PLAIN = VerdictBasis()
+_REJECTED = f"Requests with only a user message are rejected ({_QUESTION})"
 _BY_TOOLFMT = ("render", "prompt")
 _UNKNOWN = "unknown (no known format parses the calls that the template renders)"
 
@@ -41,11 +42,12 @@ def verdict(
     """
     if set(runtimes) < set(RUNTIMES):
         findings = [finding for finding in findings if set(finding.runtimes) & set(runtimes)]
-    verdicts = {
-        runtime: one
-        for runtime, one in runtime_verdicts(findings, advice, is_solved_by_settings).items()
-        if runtime in runtimes
-    }
+
+    def is_failing(finding: Finding) -> bool:
+        return finding.severity == "error" and not (basis.takes_longer_requests and finding.code == _QUESTION)
+
+    every = runtime_verdicts(findings, advice, is_solved_by_settings, is_failing)
+    verdicts = {runtime: one for runtime, one in every.items() if runtime in runtimes}
     errors = [finding for finding in findings if finding.severity == "error"]
     failing = [runtime for runtime, one in verdicts.items() if one.status == "fails"]
     if len(failing) == len(verdicts):
@@ -124,6 +126,8 @@ def _exceptions(errors: Sequence[Finding], failing: Sequence[str]) -> str:
     affected = [runtime for runtime in RUNTIMES if any(runtime in error.runtimes for error in errors)]
     if not affected:
         return ""
+    if {error.code for error in errors} == {_QUESTION}:
+        return f"{_REJECTED}."
     if set(affected) <= set(failing):
         return f"It fails in {listed(affected)}: {_named(errors)}."
     return f"{listed(affected)} {'needs' if len(affected) == 1 else 'need'} a setting (see below): {_named(errors)}."
@@ -134,10 +138,7 @@ def _broken(errors: Sequence[Finding], basis: VerdictBasis) -> str:
     if not basis.renders:
         return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
     if basis.takes_longer_requests and {error.code for error in errors} == {_QUESTION}:
-        return (
-            f"Requests with only a user message are rejected ({_codes(errors)}); "
-            "`toolfmt render` does not add what is missing."
-        )
+        return f"{_REJECTED}; `toolfmt render` does not add what is missing."
     if all(map(is_about_parsing, errors)):
         return f"Prompts can be rendered, but calls cannot be parsed reliably: {_named(errors)}."
     return f"Tool calling is not reliable: {_named(errors)}. Fix this first; `toolfmt render` cannot work around it."

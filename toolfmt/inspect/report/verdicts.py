@@ -21,13 +21,15 @@ request's tools, so that the messages have to describe them, or calls arrive as 
 class Advice(JsonRecord):
     """How to call tools with one runtime: the flags, the setting or the line to type.
 
-    If the status is `fails`, `text` is the reason. `remark` is what else to do or to know, as a clause or empty.
+    `typed` is whether the text is to be typed; it is a reason or an instruction if not. `remark` is what else to do or
+    to know, as a clause or empty.
     """
 
     runtime: str
     text: str
     status: RuntimeStatus = "works with"
     remark: str = ""
+    typed: bool = True
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,14 @@ _NO_QUESTION = {
         EVERY_RUNTIME,
         "the template renders neither tools nor user messages: it cannot be used for tool calling",
         "fails",
+        typed=False,
     ),
     "parts": Advice(
         EVERY_RUNTIME,
         "describe the tools in a part of the type text",
         "tools as text",
         "the template renders no tools, and it takes text only as a list of parts",
+        typed=False,
     ),
 }
 _NO_FORMAT = "no known format: set the parser that the model card names"
@@ -89,19 +91,19 @@ def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]
     """
     format = _output_format(facts)
     if what := _unusable(facts):
-        return (Advice(EVERY_RUNTIME, f"{what}: use the template of the original model", "fails"),)
+        return (Advice(EVERY_RUNTIME, f"{what}: use the template of the original model", "fails", typed=False),)
     if facts.rejects_questions:
         without = {0: "", 1: " without it"}.get(len(facts.needed_variables), " without them")
-        return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called{without}", "fails"),)
+        return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called{without}", "fails", typed=False),)
     if not facts.shows_tools:
         if facts.question_form != "text":
             return (_NO_QUESTION[facts.question_form],)
         return _in_words(facts, format)
     if format is None:
-        return (Advice(EVERY_RUNTIME, _NO_FORMAT, "unknown"),)
+        return (Advice(EVERY_RUNTIME, _NO_FORMAT, "unknown", typed=False),)
     if _is_guess(facts):
         text = f"{_GUESSED} and {format.name} is a guess: check one output before you set a parser"
-        return (Advice(EVERY_RUNTIME, text, "unknown"),)
+        return (Advice(EVERY_RUNTIME, text, "unknown", typed=False),)
     rendered = () if _keeps_history(facts) else (Advice(EVERY_RUNTIME, _rendered(facts), remark=_why_rendered(facts)),)
     return (*rendered, *_each(facts, format, as_sent=_takes_messages_as_sent(facts, findings)))
 
@@ -191,7 +193,7 @@ def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]
     )
     made = Advice(EVERY_RUNTIME, _rendered(facts), "tools as text", remark)
     if format is None:
-        return (made, Advice(EVERY_RUNTIME, _NO_FORMAT, "unknown"))
+        return (made, Advice(EVERY_RUNTIME, _NO_FORMAT, "unknown", typed=False))
     return (made, Advice(TRANSFORMERS, our_parser(facts, format), "tools as text", _EVERY_OUTPUT))
 
 
@@ -233,7 +235,10 @@ def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice
         for support, choice in both
     ]
     covered = {advice.runtime for advice in each}
-    return [*each, *(Advice(runtime, _NOT_CHECKED, "unknown") for runtime in RUNTIMES if runtime not in covered)]
+    return [
+        *each,
+        *(Advice(runtime, _NOT_CHECKED, "unknown", typed=False) for runtime in RUNTIMES if runtime not in covered),
+    ]
 
 
 def _elsewhere(facts: Facts, support: RuntimeSupport, choice: TemplateChoice) -> Advice | None:
@@ -241,9 +246,11 @@ def _elsewhere(facts: Facts, support: RuntimeSupport, choice: TemplateChoice) ->
     if support.runtime == LLAMA_CPP:  # a flag gives it the template
         return None
     if not support.template:
-        return Advice(support.runtime, choice.why, "fails")
+        return Advice(support.runtime, choice.why, "fails", typed=False)
     if choice.own or not same_text(choice.with_tools, facts.template):
-        return Advice(support.runtime, f"it uses {support.template}, which is not inspected here", "unknown")
+        return Advice(
+            support.runtime, f"it uses {support.template}, which is not inspected here", "unknown", typed=False
+        )
     return None
 
 
@@ -334,7 +341,7 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport,
         return Advice(MLX_SWIFT_LM, text, "unknown" if doubt else "works with", remark)
     misparses = ", which misparses these calls" if support.right is False else ""
     taking = "" if found is None else f"; it selects {found}{misparses}"
-    return Advice(MLX_SWIFT_LM, f"no parser for this format{taking}", "fails")
+    return Advice(MLX_SWIFT_LM, f"no parser for this format{taking}", "fails", typed=False)
 
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:

@@ -9,7 +9,7 @@ Each is a regular expression that a call has to match. tests/support/runtime_rea
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolfmt._util.text_lists import listed
@@ -83,6 +83,15 @@ MISREADS: Mapping[tuple[str, str], tuple[str, str]] = {
 }
 """Parsers that return a wrong call for calls that they cannot read: a pattern of these calls, and the error."""
 
+NEED_A_TOKEN: Mapping[tuple[str, str], str] = {
+    (VLLM, "llama3_json"): "<|python_tag|>",
+    (VLLM, "llama4_json"): "<|python_tag|>",
+}
+"""Parsers that raise an error if the tokenizer does not have this token."""
+
+MISSTREAM: Mapping[tuple[str, str], str] = {(VLLM, "xlam"): "sends the arguments of a call twice in a stream"}
+"""Parsers that parse whole responses correctly, but not streams (run with vLLM 0.33.0), and the error."""
+
 
 @dataclass(frozen=True)
 class ParserChoice:
@@ -93,10 +102,17 @@ class ParserChoice:
     remark: str = ""
 
 
-def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Sequence[str] = ()) -> ParserChoice:
+def choose(
+    format: ToolCallFormat,
+    runtime: str,
+    call: str = "",
+    model_types: Sequence[str] = (),
+    tokens: Container[str] | None = None,
+) -> ParserChoice:
     """Return the runtime's parser for this call of the format; without a call, for one as the format writes it.
 
-    Parsers made for the model's type come first, then the format's usual one.
+    Parsers made for the model's type come first, then the format's usual one. `tokens` are those of the tokenizer or of
+    the template, if they are known.
     """
     known = format.runtime_parser(runtime)
     if known is None:
@@ -110,8 +126,14 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
     # A parser made for one model type is not used for another.
     general = [known.name, *(name for name, types in known.others.items() if not types)]
     for name in dict.fromkeys((*made_for, *general)):
-        if reads(runtime, name, shown):
-            return ParserChoice(name)
+        if not reads(runtime, name, shown):
+            continue
+        token = NEED_A_TOKEN.get((runtime, name), "")
+        if token and tokens is not None and token not in tokens:
+            return ParserChoice(why_not=f"{name} needs the token {token}")
+        if how := MISSTREAM.get((runtime, name)):
+            return ParserChoice(why_not=f"{name} {how}")
+        return ParserChoice(name)
     for name in general:
         calls, how = MISREADS.get((runtime, name), ("", ""))
         if how and re.search(calls, shown):
@@ -127,7 +149,9 @@ def chosen(facts: Facts, runtime: str) -> ParserChoice:
     format = facts.decided.format if best is None else best.format
     if format is None:
         return ParserChoice(why_not="no format is known")
-    return choose(format, runtime, "" if best is None else facts.decided.rendered, facts.files.model_types)
+    added = facts.files.added_tokens
+    tokens = None if facts.template is None else facts.template.text if added is None else frozenset(added.values())
+    return choose(format, runtime, "" if best is None else facts.decided.rendered, facts.files.model_types, tokens)
 
 
 def reads(runtime: str, parser: str, call: str) -> bool:

@@ -63,17 +63,24 @@ _PROPERTIES: Mapping[TemplateProperty, Callable[[Facts], bool]] = {
 
 
 def runtime_verdicts(
-    findings: Sequence[Finding], advice: Sequence[Advice], solved: Callable[[Finding], bool]
+    findings: Sequence[Finding],
+    advice: Sequence[Advice],
+    solved: Callable[[Finding], bool],
+    failing: Callable[[Finding], bool],
 ) -> dict[str, RuntimeVerdict]:
     """Return the verdict on each runtime, in the order of `RUNTIMES`.
 
-    `solved` is whether the settings of the advice solve a finding.
+    `solved` is whether the settings of the advice solve a finding, `failing` whether tools fail because of it.
     """
-    return {runtime: _verdict(runtime, findings, advice, solved) for runtime in RUNTIMES}
+    return {runtime: _verdict(runtime, findings, advice, solved, failing) for runtime in RUNTIMES}
 
 
 def _verdict(
-    runtime: str, findings: Sequence[Finding], advice: Sequence[Advice], solved: Callable[[Finding], bool]
+    runtime: str,
+    findings: Sequence[Finding],
+    advice: Sequence[Advice],
+    solved: Callable[[Finding], bool],
+    failing: Callable[[Finding], bool],
 ) -> RuntimeVerdict:
     rows = [one for one in advice if one.runtime == runtime] or [one for one in advice if one.runtime == EVERY_RUNTIME]
     row = rows[0] if rows else Advice(runtime, "", "unknown")
@@ -83,7 +90,7 @@ def _verdict(
         for finding in findings
         if runtime in finding.runtimes and finding.severity != "note" and not (status in WORKING and solved(finding))
     ]
-    if any(finding.severity == "error" for finding in remaining):
+    if any(map(failing, remaining)):
         status = "fails"
     elif status == "works" and any(finding.fixed_by == "render" for finding in remaining):
         status = "works with"
