@@ -333,15 +333,16 @@ class Subject:
     def written(self) -> dict[str, str]:
         """By conversation, the calls as the template renders them, without the end of the turn.
 
-        If the template renders none, the calls as toolfmt's writer of the reported format writes them.
+        If the template renders none here, the calls as toolfmt's writer of the reported format writes them.
         """
         renders, probed = probes(self.source)
         calling = {name: one.calls for name, one in CONVERSATIONS.items() if one.calls and one.core}
         if renders is None or probed is None:
             return {}
+        format = self.report.format.name
+        by_writer = {name: write(format, calls, tools=TOOLS) for name, calls in calling.items()} if format else {}
         if probed.shape is None:
-            format = self.report.format.name
-            return {name: write(format, calls, tools=TOOLS) for name, calls in calling.items()} if format else {}
+            return by_writer
         best = decide(self.source, renders, probed).read_back
         regions = {
             name: render_calls(renders, best.shape if best else probed.shape, calls)[0]
@@ -350,9 +351,8 @@ class Subject:
         profile = self.report.profile
         stops = "|".join(re.escape(stop) for stop in profile.stop if stop not in profile.stop_of_calls) or "(?!)"
         return {
-            name: re.split(stops, region.text)[0]
+            name: by_writer.get(name, "") if isinstance(region, TemplateError) else re.split(stops, region.text)[0]
             for name, region in regions.items()
-            if not isinstance(region, TemplateError)
         }
 
     def advice(self, runtime: str) -> str:
@@ -363,12 +363,32 @@ class Subject:
         request: Message = {"messages": copy.deepcopy(list(conversation.messages)), "tools": TOOLS}
         try:
             if adapted:
-                request = self.model.render(request["messages"], TOOLS).request()
+                request = self._adapted(runtime, request["messages"])
             prompt = RENDERERS[runtime](self.source, request, self.tokens)
         except Exception as error:  # noqa: BLE001  whatever a runtime raises is the outcome
             return Attempt("", f"error: {quote(str(error).strip(), 120)}")
         what = missing(conversation, prompt)
         return Attempt(prompt, f"does not arrive: {what}" if what else "")
+
+    def _adapted(self, runtime: str, messages: list[Message]) -> Message:
+        """Return the request that `toolfmt render` prints; a library takes arguments in the template's form.
+
+        What render cannot change is changed as the findings tell users to do: TF041 asks for definitions that the
+        template accepts, TF078 for a system message.
+        """
+        codes = {finding.code for finding in self.report.findings if runtime in finding.runtimes}
+        tools = _closed(TOOLS) if "TF041" in codes else TOOLS
+        if "TF078" in codes and messages[0]["role"] != "system":
+            messages = [{"role": "system", "content": "You call functions."}, *messages]
+        return self.model.render(messages, tools).request(arguments_as_text=runtime != TRANSFORMERS)
+
+
+def _closed(schema: Any) -> Any:
+    """Return a schema in which every object allows no further properties, as templates that print that require."""
+    if isinstance(schema, dict):
+        closed = {name: _closed(value) for name, value in schema.items()}
+        return {**closed, "additionalProperties": False} if schema.get("type") == "object" else closed
+    return [_closed(value) for value in schema] if isinstance(schema, list) else schema
 
 
 def misread(subject: Subject, runtime: str) -> dict[str, str] | None:
@@ -552,6 +572,8 @@ CAUSES: Sequence[tuple[str, tuple[str, ...]]] = (
     (r"Tool call IDs", ("TF029",)),
     (r"attribute 'content'|Undefined is not JSON|None or null", ("TF017", "TF013")),
     (r"attribute 'append'", ("TF013", "TF039")),
+    ("additionalProperties", ("TF041",)),
+    ("the tools do not arrive", ("TF078",)),
     (r"does not arrive: (?!arguments)", ("TF013", "TF019", "TF020", "TF031", "TF032")),
 )
 """Why a core conversation fails as sent, and the findings that report it."""

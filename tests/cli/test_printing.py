@@ -66,7 +66,10 @@ SECTIONS = Sections(
         RuntimeSupport("mlx-lm", "a", "json", False, "", "it takes json"),
         RuntimeSupport("vLLM", "a", None, None, "nothing"),
     ),
-    advice=(Advice("vLLM", "--parser x"), *(Advice(name, "no parser", "fails", typed=False) for name in ("TGI", "Ollama"))),
+    advice=(
+        Advice("vLLM", "--parser x"),
+        *(Advice(name, "no parser", "fails", typed=False) for name in ("TGI", "Ollama")),
+    ),
 )  # fmt: skip
 VERDICT = Verdict(
     "adapted",
