@@ -339,8 +339,9 @@ class Subject:
         calling = {name: one.calls for name, one in CONVERSATIONS.items() if one.calls and one.core}
         if renders is None or probed is None:
             return {}
-        format = self.report.format.name
-        by_writer = {name: write(format, calls, tools=TOOLS) for name, calls in calling.items()} if format else {}
+        decided = self.report.format
+        known = decided.name if decided.derived is None else None
+        by_writer = {name: write(known, calls, tools=TOOLS) for name, calls in calling.items()} if known else {}
         if probed.shape is None:
             return by_writer
         best = decide(self.source, renders, probed).read_back
