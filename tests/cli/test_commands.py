@@ -124,6 +124,14 @@ def inspected(place: str) -> Report:
     return toolfmt.load(place).inspect()
 
 
+def test_a_printed_request_has_arguments_as_servers_require_them() -> None:
+    """OpenAI's API has them as JSON strings; vLLM rejects a request with objects."""
+    request = str(MODELS.parents[1] / "examples" / "request.json")
+    made = run("render", str(MODELS / "glm4-key-value"), "--request", request, "--output", "messages")
+    (call,) = [call for message in json.loads(made.stdout)["messages"] for call in message.get("tool_calls", ())]
+    assert json.loads(call["function"]["arguments"]) == {"city": "Oslo"}
+
+
 @pytest.mark.sample(0)
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(

