@@ -23,7 +23,7 @@ ENTRIES = {
     "toolfmt/formats/engines": 21,  # a module an engine, and what several of them use
     "toolfmt/formats/known": 75,  # a module a format
     "toolfmt/inspect": 15,  # seven packages, and the modules that use them
-    "toolfmt/inspect/checks": 68,  # a module a finding, and what several of them use
+    "toolfmt/inspect/checks": 70,  # a module a finding, what several of them use, and comments that ignore them
     "toolfmt/inspect/format/derive": 22,  # one procedure, whose steps are modules
     "toolfmt/model": 8,  # the sandbox, and what programs import
     "toolfmt/render": 11,  # three packages, and the steps from a request to a prompt
@@ -44,7 +44,7 @@ def test_a_package_has_few_entries() -> None:
     assert {name: count for name, count in entries.items() if count > ENTRIES.get(name, 20)} == {}
 
 
-FINDINGS = 63  # a list that can be read through; a new way to fail is usually an outcome of one of these
+FINDINGS = 64  # a list that can be read through; a new way to fail is usually an outcome of one of these
 
 
 def test_there_are_few_findings() -> None:

@@ -131,6 +131,8 @@ class Comparison:
     same_prompts: tuple[str, ...]
     prompts: tuple[PromptChange, ...]
     left_out: int = 0
+    ignored: tuple[Finding, ...] = ()
+    """The findings that only one of them has, and that its template or a configuration ignores. They do not count."""
     names: tuple[str, ...] = ()
     """The names of all possible changes between two such models; not in the JSON."""
 
@@ -150,13 +152,15 @@ class Comparison:
             "behavior": {**self.behavior.to_dict(), "prompts": prompts},
             "settings": {"differ": bool(self.settings), **self.settings.to_dict()},
             "left_out": self.left_out,
+            "ignored": [finding.to_dict() for finding in self.ignored],
         }
 
 
 def compare(a: Report, b: Report) -> Comparison:
     """Return how `b` behaves differently from `a`, and which settings differ."""
     same_text = None if a.template is None or b.template is None else a.template.sha256 == b.template.sha256
-    changes, (went, came) = tuple(_changes(a, b)), _findings(a, b)
+    changes, only = tuple(_changes(a, b)), _findings(a, b)
+    went, came = (tuple(one for one in those if not one.ignored_by) for those in only)
     behavior, settings = (
         Differences(
             tuple(change for change in changes if _is_setting(change, same_text) == files),
@@ -173,6 +177,7 @@ def compare(a: Report, b: Report) -> Comparison:
         settings=settings,
         same_prompts=tuple(name for name, (one, other) in pairs.items() if one == other),
         prompts=tuple(_prompt_change(name, *pair) for name, pair in pairs.items() if pair[0] != pair[1]),
+        ignored=tuple(one for those in only for one in those if one.ignored_by),
         names=_names(a, b),
     )
 
@@ -309,11 +314,11 @@ def _placeless(advice: Advice, place: str) -> str:
 
 
 def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Return the findings and notes that only `a` has, and those that only `b` has.
+    """Return the findings and notes that only `a` has, and those that only `b` has, including ignored ones.
 
     A finding and outcome that both have equally often is left out: its sentences may quote other differences.
     """
-    both = [(*report.findings, *report.notes) for report in (a, b)]
+    both = [(*report.findings, *report.notes, *report.ignored) for report in (a, b)]
     often = [Counter(finding.key for finding in findings) for findings in both]
     messages = [{(one.key, one.message) for one in findings} for findings in both]
 

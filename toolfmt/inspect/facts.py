@@ -39,6 +39,19 @@ _NOT_PROBED = Answer("no", "not asked")
 
 
 @dataclass(frozen=True)
+class IgnoreProblem:
+    """A comment for toolfmt in the template that ignores nothing: its line, the code in it, and why.
+
+    `protected` is a finding that a template cannot ignore, `unreadable` a comment without codes.
+    """
+
+    line: int
+    code: str
+    kind: Literal["unused", "unknown", "protected", "unreadable"]
+    hint: str = ""
+
+
+@dataclass(frozen=True)
 class Facts:
     """The facts. Without a template, or with one that is `broken`, `renders` and `probed` are None."""
 
@@ -66,6 +79,8 @@ class Facts:
     """The profile for the renderer."""
     sections: Sections = field(default_factory=Sections)
     """The sections of the report; empty while they are being created."""
+    ignore_problems: tuple[IgnoreProblem, ...] = ()
+    """Known only after all other findings."""
 
     @property
     def marked(self) -> Renders | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from toolfmt.errors import LimitHit
 from toolfmt.inspect import checks
+from toolfmt.inspect.checks.suppressions import ignored_by_comments
 from toolfmt.inspect.checks.verdict import verdict
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, InspectionOptions
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
@@ -74,7 +75,8 @@ def _judged(
     facts = replace(facts, sections=_sections(facts))
     facts = replace(facts, sections=replace(facts.sections, branches=branches(facts)))
     facts = replace(facts, sections=replace(facts.sections, safety=checked(facts)))
-    found = checks.findings(facts)
+    found = ignored_by_comments(facts, checks.findings(facts))
+    shown = [finding for finding in found if not finding.ignored_by]
     facts = replace(facts, sections=replace(facts.sections, advice=advice(facts, found)))
     basis = VerdictBasis(facts.renders is not None, facts.takes_longer_requests, facts.rejects_tools)
     report = Report(
@@ -92,8 +94,9 @@ def _judged(
         format=facts.decided.decision,
         strategy=facts.profile.strategy,
         runtimes=runtimes(facts),
-        findings=tuple(finding for finding in found if finding.severity != "note"),
-        notes=tuple(finding for finding in found if finding.severity == "note"),
+        findings=tuple(finding for finding in shown if finding.severity != "note"),
+        notes=tuple(finding for finding in shown if finding.severity == "note"),
+        ignored=tuple(finding for finding in found if finding.ignored_by),
         sections=facts.sections,
         profile=facts.profile,
         prompts=prompts(facts),

@@ -15,7 +15,7 @@ from toolfmt.inspect.report.report import Report, token_mark
 from toolfmt.inspect.report.wording import CUT
 
 Value = TypeVar("Value")
-_RENAMED_PARTS = ("capabilities", "findings", "notes", "sections")
+_RENAMED_PARTS = ("capabilities", "findings", "notes", "ignored", "sections")
 """The parts of a report that quote prompts. Samples already contain the names, and the profile is for the renderer."""
 
 

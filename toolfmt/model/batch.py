@@ -60,9 +60,9 @@ class InspectionOutcome:
         if self.report is None:
             return self
         capabilities = {name: Answer(answer.answer) for name, answer in self.report.capabilities.items()}
-        findings, notes = (
+        findings, notes, ignored = (
             tuple(replace(finding, message="", line=None, fix="", runtimes=()) for finding in group)
-            for group in (self.report.findings, self.report.notes)
+            for group in (self.report.findings, self.report.notes, self.report.ignored)
         )
         brief = replace(
             self.report,
@@ -71,6 +71,7 @@ class InspectionOutcome:
             format=replace(self.report.format, evidence=()),
             findings=findings,
             notes=notes,
+            ignored=ignored,
             runtimes={},
             sections=Sections(),
             profile=TemplateProfile(),

@@ -109,7 +109,7 @@ def tokens_in(digest: str, given: TokenizerFile | None, text: str) -> int:
 
 def _check_report(report: Report) -> None:
     named = set(report.capabilities) == set(CAPABILITIES)
-    known = {finding.key for finding in (*report.findings, *report.notes)} <= set(ALL_OUTCOMES)
+    known = {finding.key for finding in (*report.findings, *report.notes, *report.ignored)} <= set(ALL_OUTCOMES)
     if not (named and known and _is_decided(report.format)):
         raise UnreadableJson("a report of something that is not there")
     _check_profile(report.profile)

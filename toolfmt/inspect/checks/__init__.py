@@ -5,6 +5,9 @@ A module `tf013_calls_dropped` has one function, `check(facts)`, which yields di
 what the template renders: another package of the same model may lack these. A check with several outcomes has
 `OUTCOMES` instead: the same values for each outcome, and the finding that the outcome replaces.
 
+`PROTECTED` means that a template cannot ignore the finding: it is about safety, or the report does not cover
+everything. `NEEDS_A_PACKAGE` means that the check does nothing without an optional package.
+
 What `--fix` does is declared here, too: a change of the template (`FIX`), a setting (`SETTING`), or `WHY_NOT_FIXED`. A
 note with `ON_REQUEST` is not shown in text unless it is requested. To add a finding, write the module and add it to
 `_MODULES`; there is only this list.
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
@@ -90,6 +93,7 @@ _MODULES = (
     "tf091_first_question_unmarked",
     "tf093_supply_chain",
     "tf094_response_start",
+    "tf095_ignore_comment",
 )
 
 _LONGEST = 5_000
@@ -148,6 +152,16 @@ def is_about_parsing(finding: Finding) -> bool:
 def is_solved_by_settings(finding: Finding) -> bool:
     """Whether the settings that the report names for a runtime solve the finding there."""
     return getattr(_by_key()[finding.code.lower()], "SOLVED_BY_SETTINGS", False)
+
+
+def is_protected(key: FindingKey) -> bool:
+    """Whether a template cannot ignore the finding, because it protects users of a template that they do not trust."""
+    return getattr(_by_key()[key[0].lower()], "PROTECTED", False)
+
+
+def needs_a_package(key: FindingKey) -> bool:
+    """Whether the check needs an optional package, so that the finding may be missing."""
+    return getattr(_by_key()[key[0].lower()], "NEEDS_A_PACKAGE", False)
 
 
 def page(check: ModuleType) -> str:
@@ -242,9 +256,9 @@ def _by_key() -> dict[str, ModuleType]:
     return {key.lower(): check for check in CHECKS for key in (code(check), name(check))}
 
 
-def findings(facts: Facts) -> tuple[Finding, ...]:
-    """Return all findings and notes, in order of code."""
-    found = [_finding(facts, check, diagnostic) for check in CHECKS for diagnostic in check.check(facts)]
+def findings(facts: Facts, checks: Iterable[ModuleType] = CHECKS) -> tuple[Finding, ...]:
+    """Return the findings and notes of these checks, in order of code."""
+    found = [_finding(facts, check, diagnostic) for check in checks for diagnostic in check.check(facts)]
     broken = any(one.severity == "error" for one in found)
     return tuple(replace(one, on_request=_is_on_request(one, broken)) for one in found)
 

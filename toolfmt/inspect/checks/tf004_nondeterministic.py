@@ -53,6 +53,7 @@ OUTCOMES = {
     "clock-decides-branch": FindingOutcome("warning", "request", replaces="TF087 clock-decides-a-branch"),
     "random-output": FindingOutcome("warning", "template", replaces="TF088 chance-decides"),
 }
+PROTECTED = True
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

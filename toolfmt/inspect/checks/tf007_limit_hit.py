@@ -27,6 +27,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "error"
+PROTECTED = True
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

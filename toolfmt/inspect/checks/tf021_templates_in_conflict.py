@@ -39,6 +39,7 @@ from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, same_text
 from toolfmt.templates import ChatTemplate, TemplateSource
 
 SEVERITY: Severity = "warning"
+PROTECTED = True
 SETTING: Setting = "same-template"
 SOLVED_BY_SETTINGS = True
 ABOUT_FILES = True

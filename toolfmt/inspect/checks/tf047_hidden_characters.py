@@ -44,6 +44,7 @@ OUTCOMES = {
     "unicode-tags": FindingOutcome("warning", "template"),
     "bidirectional-override": FindingOutcome("warning", "template"),
 }
+PROTECTED = True
 
 _NAMES = {
     "\ufeff": "byte order mark",

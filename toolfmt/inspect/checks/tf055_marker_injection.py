@@ -36,6 +36,7 @@ from toolfmt.inspect.sections.safety import PLACES, forges_a_turn
 
 SEVERITY: Severity = "note"
 ON_REQUEST = True
+PROTECTED = True
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

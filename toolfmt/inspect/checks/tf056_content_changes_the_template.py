@@ -41,6 +41,7 @@ _BREAK_MARKER = (
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "request"
+PROTECTED = True
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -26,6 +26,7 @@ from toolfmt.inspect.report.report import Answer, Severity
 
 SEVERITY: Severity = "note"
 ON_REQUEST = True
+PROTECTED = True
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

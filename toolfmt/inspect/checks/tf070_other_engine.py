@@ -45,6 +45,7 @@ OUTCOMES = {
     "other-engine-fails": FindingOutcome("note", replaces="TF070 other-engine-fails"),
     "other-engine-differs": FindingOutcome("note", replaces="TF071 other-engine-differs"),
 }
+NEEDS_A_PACKAGE = True
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

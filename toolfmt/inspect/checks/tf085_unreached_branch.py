@@ -39,6 +39,7 @@ from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
 SEVERITY: Severity = "note"
 FIXED_BY: FixedBy = "template"
+PROTECTED = True
 
 _MOST_LINES, _MOST_TEXTS = 5, 3
 _CONVERSATION = frozenset({"messages", "tools"})

@@ -38,6 +38,7 @@ from toolfmt.inspect.sections.branches.by_text import NAME_WITH
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "request"
+PROTECTED = True
 
 _MOST_TEXTS, _MOST_PLACES = 6, 4
 _NAMED = {"a tool's name": "a tool", "a parameter's name": "a parameter", "the other tool's name": "another tool"}

@@ -41,6 +41,7 @@ OUTCOMES = {
     "remote-code": FindingOutcome("note", about_files=True),
     "sentence-token": FindingOutcome("note", about_files=True),
 }
+PROTECTED = True
 
 _MOST_SHOWN, _LONGEST = 4, 80
 _LONGEST_TOKEN = 2_000

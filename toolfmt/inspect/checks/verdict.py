@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.formats import default_format
-from toolfmt.inspect.checks import is_about_parsing, is_solved_by_settings, summary
+from toolfmt.inspect.checks import ALL_OUTCOMES, is_about_parsing, is_solved_by_settings, summary
 from toolfmt.inspect.report.report import Finding, FormatDecision, Report
 from toolfmt.inspect.report.template_profile import Strategy
 from toolfmt.inspect.report.verdicts import Advice, RuntimeVerdict, ToolsWord, Verdict, VerdictBasis
@@ -62,20 +62,38 @@ def for_runtimes(report: Report, names: Collection[str]) -> Report:
     Names are those of `RUNTIMES`.
     """
     sections = report.sections
-    findings, notes = (
+    findings, notes, ignored = (
         tuple(finding for finding in group if set(finding.runtimes) & set(names))
-        for group in (report.findings, report.notes)
+        for group in (report.findings, report.notes, report.ignored)
     )
+    every = (*findings, *notes, *ignored)
     advice = tuple(one for one in sections.advice if one.runtime in (EVERY_RUNTIME, *names))
     support = tuple(one for one in sections.runtime_support if one.runtime in names)
     return replace(
         report,
-        verdict=verdict((*findings, *notes), report.format, report.strategy, sections.advice, report.basis, names),
+        verdict=verdict(every, report.format, report.strategy, sections.advice, report.basis, names),
         findings=findings,
         notes=notes,
+        ignored=ignored,
         runtimes={runtime: parser for runtime, parser in report.runtimes.items() if runtime in names},
         sections=replace(sections, advice=advice, runtime_support=support),
     )
+
+
+def accepted_verdict(report: Report) -> Verdict:
+    """Return the verdict on the model as if it did not have the ignored findings.
+
+    Who ignores that the template shows no tools accepts that the prompt describes them.
+    """
+    if not report.ignored:
+        return report.verdict
+    left, sections = (*report.findings, *report.notes), report.sections
+    names = tuple(report.verdict.runtimes) or RUNTIMES
+    made = verdict(left, report.format, report.strategy, sections.advice, report.basis, names)
+    if made.tools == "prompt-only" and any(ALL_OUTCOMES[finding.key].in_verdict for finding in report.ignored):
+        failing = {name: one for name, one in made.runtimes.items() if one.status == "fails"}
+        return replace(made, tools="native", runtimes=failing)
+    return made
 
 
 def _working(

@@ -261,6 +261,10 @@ class Finding(JsonRecord):
     """Whether text output shows it only on request, as a note: it is common, or a row of the report states it."""
     runtimes: tuple[str, ...] = ()
     """The runtimes in which it happens. Other runtimes convert the request first, or have nothing to do with it."""
+    ignored_by: str = ""
+    """What ignores it: `template`, or the name of a configuration file. Empty if nothing does."""
+    reason: str = ""
+    """The reason there; empty without one."""
 
     @property
     def key(self) -> FindingKey:
@@ -279,6 +283,7 @@ class Finding(JsonRecord):
             "runtimes": list(self.runtimes),
             **({"on_request": True} if self.on_request else {}),
             **({} if self.new is None else {"new": self.new}),
+            **({"ignored_by": self.ignored_by, "reason": self.reason} if self.ignored_by else {}),
         }
 
 
@@ -581,8 +586,9 @@ class Sections:
 class Report:
     """The report on one model or template.
 
-    `verdict` depends on all findings, even those that the caller excluded. `findings` are errors and warnings, `notes`
-    are less important; both have the same shape. `prompts` are renders of some conversations, by their description,
+    `verdict` depends on all findings, even those that are ignored or that the caller excluded. `findings` are errors
+    and warnings, `notes` are less important, `ignored` are both if the template or a configuration ignores them; all
+    have the same shape. `prompts` are renders of some conversations, by their description,
     for comparing templates; `left_out` is the number of findings and notes that the caller excluded (not in the JSON).
     """
 
@@ -596,6 +602,7 @@ class Report:
     runtimes: dict[str, str]
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...] = ()
+    ignored: tuple[Finding, ...] = ()
     sections: Sections = field(default_factory=Sections)
     profile: TemplateProfile = field(default_factory=TemplateProfile)
     """What rendering needs. The JSON only has what ends a response, and the part of it in the generation prompt."""
@@ -616,6 +623,7 @@ class Report:
             "runtimes": dict(self.runtimes),
             "findings": [finding.to_dict() for finding in self.findings],
             "notes": [note.to_dict() for note in self.notes],
+            "ignored": [finding.to_dict() for finding in self.ignored],
             "stop": list(self.profile.stop),
             "stop_of_calls": list(self.profile.stop_of_calls),
             "prefill": self.profile.prefill,
