@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lab.inspecting_many import Inspected, inspected, options
-from toolfmt.cli.selection import SEVERITIES
+from toolfmt.cli.rules.selection import SEVERITIES
 from toolfmt.inspect import checks, inspection
 
 CHAPTERS = (

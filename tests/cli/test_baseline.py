@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from invented_reports import REPORTS, finding, lines, report, run, run_json
 
-from toolfmt.cli.baseline import Baseline
+from toolfmt.cli.rules.baseline import Baseline
 from toolfmt.inspect.report.report import Finding
 from toolfmt.model.batch import InspectionOutcome
 

@@ -23,7 +23,7 @@ from invented_reports import CLEAN, REPORTS, finding, lines, run, run_json
 from model_cases import MODELS, made
 
 from toolfmt.cli.commands import main
-from toolfmt.cli.selection import Selection
+from toolfmt.cli.rules.selection import Selection
 from toolfmt.errors import BadTools
 from toolfmt.inspect.checks import ALL_OUTCOMES, UnknownCode, keys_of, moved
 from toolfmt.inspect.facts import InspectionOptions

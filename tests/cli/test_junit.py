@@ -15,20 +15,20 @@ from invented_reports import REPORTS, finding
 from model_cases import MODELS
 
 from toolfmt.cli.commands import main
-from toolfmt.cli.exit_status import Failing, FailOn
 from toolfmt.cli.printing.junit import JUnitReport
+from toolfmt.cli.rules.configuration import NO_OPTIONS, Configuration, Options
+from toolfmt.cli.rules.exit_status import FailOn
+from toolfmt.cli.rules.model_rules import ModelRules
 from toolfmt.inspect.checks import CHECKS, code, name
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.verdicts import Verdict
 from toolfmt.model.batch import InspectionOutcome
 
-CODES = [code(check) for check in CHECKS]
 GONE = InspectionOutcome("gone", None, "gone: no such directory")
 
 
-def document(*outcomes: InspectionOutcome, failing: Failing | None = None, selected: list[str] = CODES) -> Element:
-    failing = failing or Failing()
-    report = JUnitReport(selected, failing.fails_finding, failing.fails_verdict)
+def document(*outcomes: InspectionOutcome, options: Options = NO_OPTIONS) -> Element:
+    report = JUnitReport(ModelRules(options, (), Configuration()))
     for outcome in outcomes:
         report.add(outcome)
     text = report.text()
@@ -69,17 +69,20 @@ def test_a_model_is_a_suite_with_its_verdict_and_every_check() -> None:
     [("never", set()), ("error", {"TF013"}), ("warning", {"TF013", "TF004"}), ("note", {"TF013", "TF004", "TF038"})],
 )
 def test_what_counts_for_the_exit_status_fails(fail_on: FailOn, failed: set[str]) -> None:
-    failing = Failing(fail_on)
+    options = Options(fail_on=fail_on)
     outcome = InspectionOutcome("bad", REPORTS["bad"])
-    root = document(outcome, failing=failing)
+    root = document(outcome, options=options)
     assert {named.partition(" ")[0] for named, (tag, _) in results(root[0]).items() if tag == "failure"} == failed
-    assert (numbers(root)[1] > 0) == failing.fails(outcome)
+    assert (numbers(root)[1] > 0) == ModelRules(options, (), Configuration()).fails(outcome)
 
 
 def test_a_verdict_fails_if_it_is_required() -> None:
     prose = replace(REPORTS["clean"], verdict=Verdict("prompt-only", "It works."))
-    for tools, expected in ((False, ("system-out", "")), (True, ("failure", "prompt-only: It works."))):
-        (suite,) = document(InspectionOutcome("m", prose), failing=Failing(tools=tools))
+    for options, expected in (
+        (NO_OPTIONS, ("system-out", "")),
+        (Options(require="tools"), ("failure", "prompt-only: It works.")),
+    ):
+        (suite,) = document(InspectionOutcome("m", prose), options=options)
         assert results(suite)["verdict"] == expected
 
 
@@ -108,7 +111,7 @@ def test_a_model_that_was_not_inspected_is_an_error() -> None:
 
 
 def test_only_selected_checks_are_tests() -> None:
-    (suite,) = document(InspectionOutcome("m", REPORTS["clean"]), selected=["TF013"])
+    (suite,) = document(InspectionOutcome("m", REPORTS["clean"]), options=Options(select=("TF013",)))
     assert [(case.get("name") or "").partition(" ")[0] for case in suite] == ["verdict", "TF013"]
 
 

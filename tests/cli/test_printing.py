@@ -15,7 +15,7 @@ from toolfmt.cli.printing.models import models_text
 from toolfmt.cli.printing.page import report_page
 from toolfmt.cli.printing.phrases import phrased, phrases
 from toolfmt.cli.printing.report import report_text
-from toolfmt.cli.selection import Selection
+from toolfmt.cli.rules.selection import Selection
 from toolfmt.formats import FORMATS
 from toolfmt.formats.prompting.tool_descriptions import RESULT_HEADING
 from toolfmt.formats.runtime_parsers import DERIVED

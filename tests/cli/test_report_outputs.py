@@ -22,6 +22,8 @@ from toolfmt.cli.output_targets import FORMATS, Target
 from toolfmt.cli.printing.index_page import index_page
 from toolfmt.cli.printing.summary import Summary
 from toolfmt.cli.report_outputs import Content, HtmlPages, Outputs
+from toolfmt.cli.rules.configuration import NO_OPTIONS, Configuration
+from toolfmt.cli.rules.model_rules import ModelRules
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.verdicts import Verdict
 from toolfmt.model.batch import InspectionOutcome
@@ -298,7 +300,7 @@ def test_the_help_names_the_format_that_cannot_go_to_standard_output() -> None:
 def test_only_what_is_printed_before_the_end_hides_the_progress(
     format: str, streams: bool, several: bool, tmp_path: Path
 ) -> None:
-    content = Content(several, False, False, frozenset(), lambda one: False, lambda one: False)
+    content = Content(several, False, False, ModelRules(NO_OPTIONS, (), Configuration()))
     assert Outputs([Target(format)], content).streams == (streams and several)
     assert not Outputs([Target(format, str(tmp_path / "file"))], content).streams
 

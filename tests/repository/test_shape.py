@@ -17,8 +17,8 @@ _CODE = r"\bTF\d{3}\b"
 
 ENTRIES = {
     "toolfmt": 16,  # httpx has 18, click 17
-    "toolfmt/cli": 31,  # a module a command, and what commands share
-    "toolfmt/cli/printing": 26,  # a module for each thing that is printed
+    "toolfmt/cli": 29,  # a module a command, and what commands share
+    "toolfmt/cli/printing": 27,  # a module for each thing that is printed
     "toolfmt/formats": 19,  # nine packages, and what describes a format
     "toolfmt/formats/engines": 21,  # a module an engine, and what several of them use
     "toolfmt/formats/known": 75,  # a module a format
@@ -122,7 +122,7 @@ def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
 
 
 LONG_MODULES = {
-    "toolfmt/cli/commands.py": 725,  # every command's options and help, nothing else
+    "toolfmt/cli/commands.py": 710,  # every command's options and help, nothing else
     "toolfmt/formats/engines/call_builder.py": 580,  # the state of calls, which every engine uses
     "toolfmt/formats/engines/call_expression.py": 685,  # one engine
     "toolfmt/formats/engines/json_members.py": 730,  # the members of one call, in any order

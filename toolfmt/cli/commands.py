@@ -20,6 +20,8 @@ from toolfmt.cli.group import (
     Count,
     Seconds,
     Tolerances,
+    config_option,
+    isolated_option,
     json_option,
     runtime_option,
     temperature,
@@ -89,12 +91,11 @@ def main() -> None:
     help="Write text (the default), json, sarif, html, markdown, github or junit. Repeatable.",
 )
 @click.option("--full", is_flag=True, help="Print every result of one model with its evidence, as text.")
+@click.option("--statistics", is_flag=True, help="Print how many models have each finding, as text or JSON.")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "note", "never"]),
-    default="error",
-    show_default=True,
-    help="Lowest severity of a finding that gives exit status 1.",
+    help="Lowest severity of a finding that gives exit status 1. [default: error]",
 )
 @click.option(
     "--require",
@@ -110,6 +111,8 @@ def main() -> None:
     help="Show only these findings: codes (TF014), code prefixes (TF01), names or severities. Repeatable.",
 )
 @click.option("--ignore", multiple=True, metavar="CODES", help="Neither show nor count these. Repeatable.")
+@config_option
+@isolated_option
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=Count(), metavar="N", help="Context size in tokens; shows which tools to leave out.")
 @click.option("--jobs", type=Count(), metavar="N", help="Inspect N models at once. [default: one per CPU, at most 8]")
@@ -144,6 +147,9 @@ def inspect(**given: Any) -> int:
 
     --for training verifies loss masks and {% generation %} tags. --fix writes correct tags (docs/training.md).
 
+    Options of toolfmt.toml, or of [tool.toolfmt] in pyproject.toml, apply if the command line does not set them
+    (docs/in_ci.md).
+
     Exit status: 0 no errors, 1 at least one error (see --fail-on, --require), 2 no errors, but some models were not
     inspected. An output that cannot be written also gives 2.
     """
@@ -159,46 +165,24 @@ def inspect(**given: Any) -> int:
 @click.option("--select", multiple=True, metavar="WORDS", help="Compare only these: prompts,TF014. Repeatable.")
 @click.option("--ignore", multiple=True, metavar="WORDS", help="Do not compare these. Repeatable.")
 @runtime_option
+@config_option
+@isolated_option
 @trusted_option
-def diff(
-    a: str,
-    b: str,
-    as_json: bool,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    runtimes: tuple[str, ...],
-    trusted: bool,
-) -> int:
+def diff(**given: Any) -> int:
     """Compare the behavior of model A and model B, not the text of their templates.
 
     Some differences are listed as settings and do not affect the exit status: which file contains the template, the
     declared parser, and the flags for runtimes.
 
     WORDS is a comma-separated list: codes or names of findings, or parts of the comparison (behavior, settings,
-    findings, prompts, capabilities, capabilities.system, variables, runtimes ...).
+    findings, prompts, capabilities, capabilities.system, variables, runtimes ...). Of a configuration, `runtimes` and
+    `ignore` apply.
 
     Exit status: 0 the same behavior, 1 different behavior, 2 a model cannot be read.
     """
-    from toolfmt.cli.diff_command import DifferenceSelection
-    from toolfmt.inspect.checks.verdict import for_runtimes
-    from toolfmt.inspect.comparison import compare
-    from toolfmt.model.batch import Inspector
+    from toolfmt.cli.diff_command import Comparing
 
-    selection = DifferenceSelection.of(select, ignore)
-    inspector = Inspector(trusted=trusted)
-    first, second = (inspector.comparable(place) for place in (a, b))
-    if runtimes:
-        first, second = (for_runtimes(report, runtimes) for report in (first, second))
-    comparison = selection.apply(compare(first, second))
-    for place in (a, b):
-        name_models_below(place, complain)
-    if as_json:
-        print_json(comparison.to_dict())
-    else:
-        from toolfmt.cli.printing.diff import comparison_text
-
-        print_text(comparison_text(comparison, *terminal()))
-    return int(comparison.differs)
+    return Comparing(**given).status()
 
 
 @main.command(short_help="Print the prompt for messages and tools.")

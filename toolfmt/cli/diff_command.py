@@ -1,7 +1,7 @@
-"""Select which differences of two models are shown and count: findings and parts that the caller selects or ignores.
+"""`toolfmt diff`: compare two models, and select which differences are shown and count.
 
-`DifferenceSelection.of` parses the options. `apply` takes a comparison and returns it with the remaining differences.
-What is compared does not change.
+`toolfmt.cli.commands` creates a `Comparing` from the options. `DifferenceSelection.of` parses `select` and `ignore`,
+and `apply` returns a comparison with the remaining differences. What is compared does not change.
 """
 
 from __future__ import annotations
@@ -11,13 +11,64 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from toolfmt._util.text_lists import listed, listed_first
+from toolfmt.cli.input import name_models_below
+from toolfmt.cli.output import complain, print_json, print_text, terminal
+from toolfmt.cli.rules.configuration import Options, configuration_of
+from toolfmt.cli.rules.selection import Selection
 from toolfmt.inspect.checks import UnknownCode, keys_of, unknown
-from toolfmt.inspect.comparison import PARTS, Comparison, Differences, is_below
+from toolfmt.inspect.comparison import PARTS, Comparison, Differences, compare, group_of, is_below
 from toolfmt.inspect.report.report import Finding, FindingKey
+from toolfmt.model.batch import Inspector
 
 GROUPS = ("behavior", "settings")
 _KINDS = ("findings", "prompts")
 _MOST_NAMED = 30
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """The options of `toolfmt diff`, one field each."""
+
+    a: str
+    b: str
+    as_json: bool
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    runtimes: tuple[str, ...]
+    config_file: str | None
+    isolated: bool
+    trusted: bool
+
+    def status(self) -> int:
+        """Compare, print, and return the exit status. Raises `ToolfmtError`."""
+        selection = DifferenceSelection.of(self.select, self.ignore)
+        places = (self.a, self.b)
+        configuration = configuration_of(self.config_file, self.isolated, places, complain)
+        options = [configuration.for_model(place) for place in places]
+        runtimes = self.runtimes or _common(options)
+        inspector = Inspector(trusted=self.trusted)
+        a, b = (
+            Selection.of(runtimes=runtimes, accepted=own.ignore, configuration=configuration.name).apply(
+                inspector.comparable(place)
+            )
+            for place, own in zip(places, options, strict=True)
+        )
+        comparison = selection.apply(compare(a, b))
+        for place in places:
+            name_models_below(place, complain)
+        if self.as_json:
+            print_json(comparison.to_dict())
+        else:
+            from toolfmt.cli.printing.diff import comparison_text
+
+            print_text(comparison_text(comparison, *terminal()))
+        return int(comparison.differs)
+
+
+def _common(options: Sequence[Options]) -> tuple[str, ...]:
+    """Return the runtimes of both models; all of them, and so none by name, if one is about all."""
+    named = [own.runtimes or () for own in options]
+    return tuple(dict.fromkeys(name for names in named for name in names)) if all(named) else ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +122,7 @@ class DifferenceSelection:
             behavior=self._kept("behavior", comparison.behavior),
             settings=self._kept("settings", comparison.settings),
             prompts=comparison.prompts if self._shows_prompts else (),
+            ignored=tuple(one for one in comparison.ignored if self._shows(group_of(one), one)),
         )
         return replace(kept, left_out=_number(comparison) - _number(kept))
 
@@ -79,13 +131,13 @@ class DifferenceSelection:
         selected = not self.select or self.select.names("behavior", "prompts")
         return selected and not self.ignore.names("behavior", "prompts")
 
+    def _shows(self, group: str, one: Finding) -> bool:
+        selected = not self.select or self.select.finding(group, one)
+        return selected and not self.ignore.finding(group, one)
+
     def _kept(self, group: str, differences: Differences) -> Differences:
         def findings(those: Sequence[Finding]) -> tuple[Finding, ...]:
-            return tuple(
-                one
-                for one in those
-                if (not self.select or self.select.finding(group, one)) and not self.ignore.finding(group, one)
-            )
+            return tuple(one for one in those if self._shows(group, one))
 
         changes = tuple(
             change

@@ -59,6 +59,10 @@ runtime_option = click.option(
     help="Report only what concerns this runtime: vLLM, SGLang, llama.cpp, mlx-lm, mlx-swift-lm or transformers. "
     "Repeatable.",
 )
+config_option = click.option(
+    "--config", "config_file", metavar="FILE", help="Use this configuration. [default: the nearest toolfmt.toml]"
+)
+isolated_option = click.option("--isolated", is_flag=True, help="Use no configuration.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _LONGEST_ERROR = 200
 _LAST_STANDARD_FILE = 2

@@ -16,13 +16,14 @@ from typing import Any
 import click
 
 from toolfmt._util.text_lists import listed_first
-from toolfmt.cli.baseline import Baseline, read_baseline
-from toolfmt.cli.exit_status import Failing, severity_of
 from toolfmt.cli.input import naming, read_json, shown
 from toolfmt.cli.output import check_printable, complain, print_json, print_text, terminal
 from toolfmt.cli.output_targets import Target, check_targets
 from toolfmt.cli.report_outputs import Content, Outputs
-from toolfmt.cli.selection import Selection
+from toolfmt.cli.rules.baseline import Baseline, read_baseline
+from toolfmt.cli.rules.configuration import Options, configuration_of
+from toolfmt.cli.rules.exit_status import severity_of
+from toolfmt.cli.rules.model_rules import ModelRules
 from toolfmt.cli.several_models import Outcomes, go_on, inspect_several
 from toolfmt.errors import BadTools
 from toolfmt.inspect.facts import InspectionOptions
@@ -46,12 +47,15 @@ class Inspecting:
     as_json: bool
     outputs: tuple[Target, ...]
     full: bool
-    fail_on: str
+    statistics: bool
+    fail_on: str | None
     require: str | None
     runtimes: tuple[str, ...]
     baseline_file: str | None
     select: tuple[str, ...]
     ignore: tuple[str, ...]
+    config_file: str | None
+    isolated: bool
     tools_file: str | None
     context: int | None
     jobs: int | None
@@ -81,12 +85,12 @@ class Inspecting:
     def _one(self) -> int:
         place = self._model_places[0]
         outputs = self._opened()
-        looked = self._shown(InspectionOutcome(place, self._inspector.report(place)))
+        looked = self._rules.applied(InspectionOutcome(place, self._inspector.report(place)))
         if uncounted := self._uncounted(looked):
             complain(uncounted)
         with outputs:
             outputs.add(looked)
-        return 2 if outputs.failed else int(self._failing.fails(looked))
+        return 2 if outputs.failed else int(self._rules.fails(looked))
 
     def _several(self) -> int:
         """A model that cannot be read does not stop the others."""
@@ -94,16 +98,13 @@ class Inspecting:
             return self._going_on(self.lines_file)
 
         def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
-            return map(self._shown, self._inspector.looked_at(at, self.jobs))
+            return map(self._rules.applied, self._inspector.looked_at(at, self.jobs))
 
-        outcomes = Outcomes(self._failing.fails, self._uncounted, complain)
+        outcomes = Outcomes(self._rules.fails, self._uncounted, complain)
         return inspect_several(self._model_places, look, outcomes, self._opened())
 
     def _opened(self) -> Outputs:
-        notes = bool(self.select) or self.fail_on == "note"
-        selected = frozenset(code for (code, _), _ in self._selection.shown)
-        failing = self._failing
-        content = Content(self._are_several, self.full, notes, selected, failing.fails_finding, failing.fails_verdict)
+        content = Content(self._are_several, self.full, self.statistics, self._rules)
         return Outputs(self._targets, content)
 
     def _going_on(self, file: str) -> int:
@@ -113,7 +114,7 @@ class Inspecting:
             return self._inspector.looked_at(at, self.jobs, in_order=False)
 
         def fails(looked: InspectionOutcome) -> bool:
-            return self._failing.fails(self._shown(looked))
+            return self._rules.fails(self._rules.applied(looked))
 
         return go_on(file, self._model_places, look, Outcomes(fails, self._uncounted, complain))
 
@@ -122,15 +123,16 @@ class Inspecting:
         from toolfmt.model.fix import fixed_copy
 
         check_printable()  # do not write a copy if nothing can be printed about it
-        fixed_model = fixed_copy(self._model_places[0], output, self._inspector, self._selection.keys_for)
-        fixed_model = fixed_model.with_report(self._selection.apply(fixed_model.report))
+        rules = self._rules.of(self._model_places[0])
+        fixed_model = fixed_copy(self._model_places[0], output, self._inspector, rules.selection.keys_for)
+        fixed_model = fixed_model.with_report(rules.selection.apply(fixed_model.report))
         if self._targets == [Target("json")]:
             print_json(fixed_model.to_dict())
         else:
             from toolfmt.cli.printing.fix import fixed_model_text
 
             print_text(fixed_model_text(fixed_model, *terminal()))
-        return int(self._failing.fails(InspectionOutcome(output, fixed_model.report)))
+        return int(rules.failing.fails(InspectionOutcome(output, fixed_model.report)))
 
     def _for_training(self) -> int:
         from toolfmt.cli.training.inspection import inspect_for_training
@@ -142,7 +144,7 @@ class Inspecting:
             keep_reasoning=self.keep_reasoning,
             as_json=self._targets == [Target("json")],
         )
-        return int(any(map(self._failing.fails_severity, findings)))
+        return int(any(map(self._rules.of(self._model_places[0]).failing.fails_severity, findings)))
 
     # --- options that exclude each other
 
@@ -150,8 +152,12 @@ class Inspecting:
         check_targets(self._targets)
         if self.full and all(target.format != "text" for target in self._targets):
             raise click.UsageError(f"--full is for text; {self._targets[0].format} shows everything")
+        if self.statistics and (self.full or self.lines_file is not None):
+            raise click.UsageError(f"--statistics counts findings; leave {'--full' if self.full else '--continue'} out")
         if self.lines_file is not None and self._targets != [Target("json")]:
             raise click.UsageError("--continue needs --json and allows no other output")
+        if self.statistics and any(target.format not in ("text", "json") for target in self._targets):
+            raise click.UsageError("--statistics prints text or JSON; leave the other outputs out")
         if self.lines_file == "-":
             raise click.UsageError("--continue goes on in a file, which standard output is not; name a file")
 
@@ -168,6 +174,7 @@ class Inspecting:
             raise click.UsageError("--fix works on one model; pass one MODEL")
         conflicting = {
             "--full": self.full,
+            "--statistics": self.statistics,
             "--baseline": self.baseline_file,
             "--continue": self.lines_file,
         }
@@ -184,6 +191,7 @@ class Inspecting:
             raise click.UsageError("--for training inspects one model; pass one MODEL")
         others = {
             "--full": self.full,
+            "--statistics": self.statistics,
             "--require": self.require,
             "--runtime": self.runtimes,
             "--baseline": self.baseline_file,
@@ -223,12 +231,15 @@ class Inspecting:
         return Inspector(InspectionOptions(self._tools(), self.context, _probe_seed()), self.trusted, limits)
 
     @cached_property
-    def _selection(self) -> Selection:
-        return Selection.of(self.select, self.ignore, self.runtimes)
-
-    @cached_property
-    def _failing(self) -> Failing:
-        return Failing(severity_of(self.fail_on), self.require == "tools", bool(self.runtimes), self._baseline())
+    def _rules(self) -> ModelRules:
+        options = Options(
+            self.runtimes or None,
+            self.select or None,
+            fail_on=None if self.fail_on is None else severity_of(self.fail_on),
+            require=None if self.require is None else "tools",
+        )
+        configuration = configuration_of(self.config_file, self.isolated, self._model_places, complain)
+        return ModelRules(options, self.ignore, configuration, self._baseline())
 
     def _tools(self) -> list[dict[str, Any]] | None:
         """Return the checked tool definitions from their file, or None."""
@@ -255,13 +266,6 @@ class Inspecting:
             hint = f"; relative paths, in the file too, count from {os.getcwd()}" if elsewhere else ""
             complain(f"{missing[0]}{others} not in {file}: whatever is found there counts as new{hint}")
         return baseline
-
-    # --- what is shown for a path
-
-    def _shown(self, looked: InspectionOutcome) -> InspectionOutcome:
-        """Return the outcome for a path with new findings marked and unselected ones left out."""
-        baseline = self._failing.baseline
-        return self._selection.applied(looked if baseline is None else baseline.compared(looked))
 
     def _uncounted(self, looked: InspectionOutcome) -> str:
         """Return a line for users who asked for the tokens of their tools if nothing was counted, or ""."""

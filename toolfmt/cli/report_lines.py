@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 
 from toolfmt.cli.output import json_line
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.report.report import SCHEMA, Finding, FormatDecision, Report
-from toolfmt.inspect.report.verdicts import RuntimeVerdict, Verdict
+from toolfmt.inspect.report.report import SCHEMA, Finding, FormatDecision, Report, Sections
+from toolfmt.inspect.report.verdicts import Advice, RuntimeVerdict, Verdict
 from toolfmt.model.batch import InspectionOutcome
 
 _LONGEST = 200_000_000
@@ -84,9 +84,9 @@ def _outcome(data: dict[str, Any]) -> InspectionOutcome:
         return InspectionOutcome(path, None, data["error"])
     if data["schema"] != SCHEMA:
         raise ValueError("the report of another version")
-    findings, notes = (
+    findings, notes, ignored = (
         tuple(replace(Finding(**finding), new=None, runtimes=tuple(finding["runtimes"])) for finding in data[name])
-        for name in ("findings", "notes")
+        for name in ("findings", "notes", "ignored")
     )
     verdict = data["verdict"]
     runtimes = {
@@ -104,6 +104,8 @@ def _outcome(data: dict[str, Any]) -> InspectionOutcome:
         runtimes={},
         findings=findings,
         notes=notes,
+        ignored=ignored,
+        sections=Sections(advice=tuple(Advice(**advice) for advice in data["advice"])),
     )
     return InspectionOutcome(path, report)
 

@@ -28,9 +28,9 @@ from toolfmt.cli.output import (
 from toolfmt.cli.output_files import cannot_write, check_file, check_place, write_whole
 from toolfmt.cli.output_targets import Target
 from toolfmt.cli.printing.summary import Summary
+from toolfmt.cli.rules.model_rules import ModelRules
 from toolfmt.cli.special_files import write_special
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.report.report import Finding
 from toolfmt.model.batch import InspectionOutcome
 from toolfmt.templates import place_name
 
@@ -41,16 +41,14 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True)
 class Content:
-    """What the outputs of a run show: whether there are `several` models, `full` and `notes` for text, the codes that
-    are `selected`, and what counts for the exit status.
+    """What the outputs of a run show: whether there are `several` models, `full` for text, `statistics` instead of
+    reports, and the rules for each model.
     """
 
     several: bool
     full: bool
-    notes: bool
-    selected: frozenset[str]
-    fails: Callable[[Finding], bool]
-    fails_verdict: Callable[[InspectionOutcome], bool]
+    statistics: bool
+    rules: ModelRules
 
 
 class Output(Protocol):
@@ -72,7 +70,7 @@ class Outputs:
     def __init__(self, chosen: Sequence[Target], content: Content) -> None:
         self._outputs = [_output(target, content) for target in chosen]
         self.streams = content.several and any(
-            target.file is None and target.format in ("json", "github") for target in chosen
+            target.file is None and target.format in ("json", "github") and not content.statistics for target in chosen
         )
         """Whether standard output gets text before the last model is inspected."""
         self.failed = False
@@ -252,6 +250,14 @@ _Printer = tuple[Callable[[InspectionOutcome], str], Callable[[], str]]
 
 
 def _printer(target: Target, content: Content) -> _Printer:
+    if content.statistics:
+        from toolfmt.cli.printing.finding_counts import FindingCounts
+
+        counted = FindingCounts()
+        if target.format == "json":
+            return _collecting(counted.add), lambda: json_text(counted.to_dict())
+        colour = target.file is None and terminal()[1]
+        return _collecting(counted.add), lambda: counted.text(colour)
     if target.format == "json":
         return (_json_of_several if content.several else _json_of_one), _nothing
     if target.format == "sarif":
@@ -266,7 +272,7 @@ def _printer(target: Target, content: Content) -> _Printer:
     if target.format == "junit":
         from toolfmt.cli.printing.junit import JUnitReport
 
-        report = JUnitReport(content.selected, content.fails, content.fails_verdict)
+        report = JUnitReport(content.rules)
         return _collecting(report.add), report.text
     return _text_of_several(target.file is None) if content.several else _text_of_one(target.file is None, content)
 
@@ -300,7 +306,8 @@ def _text_of_one(printed: bool, content: Content) -> _Printer:
     def text(outcome: InspectionOutcome) -> str:
         if outcome.report is None:
             return ""
-        return report_text(outcome.report, *shown, full=content.full, notes=content.notes, whole=whole)
+        notes = content.rules.of(outcome.place).shows_notes
+        return report_text(outcome.report, *shown, full=content.full, notes=notes, whole=whole)
 
     return text, _nothing
 

@@ -164,7 +164,7 @@ def compare(a: Report, b: Report) -> Comparison:
     behavior, settings = (
         Differences(
             tuple(change for change in changes if _is_setting(change, same_text) == files),
-            *(tuple(one for one in those if ALL_OUTCOMES[one.key].about_files == files) for those in (went, came)),
+            *(tuple(one for one in those if (group_of(one) == "settings") == files) for those in (went, came)),
         )
         for files in (False, True)
     )
@@ -180,6 +180,11 @@ def compare(a: Report, b: Report) -> Comparison:
         ignored=tuple(one for those in only for one in those if one.ignored_by),
         names=_names(a, b),
     )
+
+
+def group_of(finding: Finding) -> str:
+    """Return the group of a finding that only one model has: `settings` if it is about the files, else `behavior`."""
+    return "settings" if ALL_OUTCOMES[finding.key].about_files else "behavior"
 
 
 def _names(a: Report, b: Report) -> tuple[str, ...]:

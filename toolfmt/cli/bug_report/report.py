@@ -133,7 +133,7 @@ def _inspection(report: Report) -> dict[str, Any]:
         "capabilities": {
             name: [answer.answer, answer.outcome, answer.line] for name, answer in report.capabilities.items()
         },
-        "findings": [_finding(one) for one in (*report.findings, *report.notes)],
+        "findings": [_finding(one) for one in (*report.findings, *report.notes, *report.ignored)],
         "stop": [Masking().masked(mark) for mark in profile.stop],
         "prefill": Masking().masked(profile.prefill),
     }

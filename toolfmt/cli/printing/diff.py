@@ -13,6 +13,7 @@ from rich.text import Text
 from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.cli.printing.control_characters import LONGEST, shortened, visible
 from toolfmt.cli.printing.layout import grid, printed, spaced
+from toolfmt.cli.printing.severities import ignorer
 from toolfmt.inspect.comparison import Comparison, Differences, PromptChange, ReportChange
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report.report import Finding
@@ -63,21 +64,28 @@ def _summary(comparison: Comparison) -> str:
     """Return the last line: whether the behavior is the same, and how much differs."""
     noun = "value" if comparison.differs else "setting"
     settings = _counted(comparison.settings, noun) if comparison.settings else ""
-    left_out = _left_out(comparison.left_out)
+    left_out, ignored = _left_out(comparison.left_out), _ignored(comparison.ignored)
     if not comparison.differs:
         sentence = (
             "No differences in the selected findings."
             if left_out and not settings
             else _same_sentence(comparison.same_text, settings)
         )
-        return f"{sentence}{left_out}"
+        return f"{sentence}{ignored}{left_out}"
     number = len(comparison.prompts)
     prompts = f"{number} of {number + len(comparison.same_prompts)} prompts differ"
     text = "The templates are the same text; other files make the difference: " if comparison.same_text else ""
     # With --select, the results may not be compared at all.
     counted = "" if left_out and not _group(comparison.behavior) else f"{_counted(comparison.behavior)}; "
     behavior = f"{counted}{prompts}."
-    return f"{text}Behavior: {behavior} Settings: {settings}.{left_out}" if settings else f"{text}{behavior}{left_out}"
+    whole = f"Behavior: {behavior} Settings: {settings}." if settings else behavior
+    return f"{text}{whole}{ignored}{left_out}"
+
+
+def _ignored(findings: Iterable[Finding]) -> str:
+    """Return a sentence for the ignored findings that only one of the models has, after a space; empty if none."""
+    named = dict.fromkeys(f"{one.code} ({ignorer(one)}: {one.reason or 'no reason given'})" for one in findings)
+    return f" Not counted, because ignored: {visible(', '.join(named))}." if named else ""
 
 
 def _left_out(number: int) -> str:

@@ -1,20 +1,22 @@
 """Findings as JUnit XML, which GitLab, Jenkins and others show as test results.
 
 A model is a test suite. Its test cases are the verdict and every check that is selected. A check fails if its findings
-count for the exit status. Other errors and warnings are shown as a skipped test, and notes as its output. Only what
-all of these tools read is used: one `failure` per test case, and no two test cases with the same class and name.
+count for the exit status. Other errors and warnings, and ignored findings, are shown as a skipped test, and notes as
+its output. Only what all of these tools read is used: one `failure` per test case, and no two test cases with the same
+class and name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.printing.models import names_of
 from toolfmt.cli.printing.sarif import file_and_line, message_text
-from toolfmt.cli.printing.severities import worst_first
+from toolfmt.cli.printing.severities import ignored_text, worst_first
+from toolfmt.cli.rules.model_rules import ModelRules
 from toolfmt.inspect.checks import CHECKS, code, name
 from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
@@ -24,17 +26,10 @@ _COUNTED = ("tests", "failures", "errors", "skipped")
 
 
 class JUnitReport:
-    """The test results of one run. `fails` and `fails_verdict` are what counts for the exit status."""
+    """The test results of one run. The rules decide what is selected, and what counts for the exit status."""
 
-    def __init__(
-        self,
-        selected: Collection[str],
-        fails: Callable[[Finding], bool],
-        fails_verdict: Callable[[InspectionOutcome], bool],
-    ) -> None:
-        self._checks = [(code(check), name(check)) for check in CHECKS if code(check) in selected]
-        self._fails = fails
-        self._fails_verdict = fails_verdict
+    def __init__(self, rules: ModelRules) -> None:
+        self._rules = rules
         self._places: list[str] = []
         self._suites: list[Element] = []
 
@@ -66,18 +61,20 @@ class JUnitReport:
     def _add_verdict(self, suite: Element, outcome: InspectionOutcome, report: Report) -> None:
         case, verdict = _case(suite, "verdict"), report.verdict
         message = f"{verdict.tools}: {verdict.sentence}"
-        if self._fails_verdict(outcome):
+        if self._rules.fails_verdict(outcome):
             _result(case, "failure", verdict.tools, message, message)
         else:
             SubElement(case, "system-out").text = _xml(message)
 
     def _add_checks(self, suite: Element, place: str, report: Report) -> None:
-        for id, called in self._checks:
+        selected = self._rules.of(place).codes
+        for id, called in ((code(check), name(check)) for check in CHECKS if code(check) in selected):
             case = _case(suite, f"{id} {called}")
             found = [one for one in worst_first((*report.findings, *report.notes)) if one.code == id]
-            failing = [one for one in found if self._fails(one)]
-            if found:
-                self._add_findings(case, failing or found, bool(failing), place, report)
+            failing = [one for one in found if self._rules.fails_finding(place, one)]
+            ignored = [one for one in report.ignored if one.code == id]
+            if found or ignored:
+                self._add_findings(case, failing or found or ignored, bool(failing), place, report)
 
     def _add_findings(self, case: Element, found: Sequence[Finding], failing: bool, place: str, report: Report) -> None:
         first = found[0]
@@ -86,9 +83,9 @@ class JUnitReport:
         if line is not None:
             case.set("line", str(line))
         more = f" (and {len(found) - 1} more)" if found[1:] else ""
-        message = f"{first.severity}: {message_text(first, report)}{more}"
+        message = f"{ignored_text(first)}{first.severity}: {message_text(first, report)}{more}"
         body = _body(found, place, report)
-        if failing or first.severity != "note":
+        if failing or first.severity != "note" or first.ignored_by:
             _result(case, "failure" if failing else "skipped", first.severity, message, body)
         else:
             SubElement(case, "system-out").text = _xml_lines(body)
@@ -109,7 +106,7 @@ def _body(findings: Sequence[Finding], place: str, report: Report) -> str:
     for one in findings:
         file, line = file_and_line(place, one, report)
         where = file if line is None else f"{file}:{line}"
-        new = "new " if one.new else ""
+        new = "new " if one.new else visible(ignored_text(one))
         parts.append(f"{visible(where)}\n{new}{one.severity}: {visible(message_text(one, report))}\n{visible(one.fix)}")
     return "\n\n".join(parts)
 

@@ -216,6 +216,8 @@ def _summary(reports: Sequence[Report | None]) -> str:
     new = [report for report in reports if report is not None and _found_new(report)]
     if new:
         parts.append(f"{len(new)} with something new")
+    if ignored := sum(len(report.ignored) for report in reports if report is not None):
+        parts.append(f"{ignored} finding{'' if ignored == 1 else 's'} ignored")
     # A path without a report may be a folder, so that it does not count as a model.
     rest = len(reports) - inspected
     left_out = f"; {rest} path{'' if rest == 1 else 's'} {NOT_INSPECTED}" if rest else ""

@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 from toolfmt import __version__
 from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.printing.settings import invented_result, leaving_out, runtime_rows, special_markers, stops
-from toolfmt.cli.printing.severities import worst_first
+from toolfmt.cli.printing.severities import ignorer, worst_first
 from toolfmt.cli.printing.verdict import LEVELS, counts, first_step, is_broken
 from toolfmt.inspect.checks import CHECKS, code, page
 from toolfmt.inspect.report.report import Report, SampleSpan, SampleSpanKind, token_mark
@@ -75,8 +75,9 @@ def report_page(report: Report, index: str = "") -> str:
         first="{}{}: {}".format(*step) if (step := first_step(report)) else "",
         chapters=_chapters(report),
         findings=findings,
-        pages={finding.code: _page(finding.code) for finding in (*findings, *report.notes)},
+        pages={finding.code: _page(finding.code) for finding in (*findings, *report.notes, *report.ignored)},
         pieces=_drawn(report),
+        ignorer=ignorer,
         labels={kind: label for kind, (label, _) in _KINDS.items()},
         legend=_legend(report.sections.sample),
         unknown_tokens=_unknown_tokens(report),
@@ -111,6 +112,7 @@ def _chapters(report: Report) -> dict[str, str]:
         ("tokens", "Tokens", tokens and (tokens.markers or tokens.tools or tokens.total)),
         ("portability", "Other template engines", sections.portability),
         ("notes", "Worth knowing", report.notes),
+        ("ignored", "Ignored", report.ignored),
         ("template", "The template", report.template),
     )
     return {id: title for id, title, filled in there if filled}

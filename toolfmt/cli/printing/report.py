@@ -22,7 +22,7 @@ from toolfmt.cli.printing.layout import GLUE, grid, printed, spaced
 from toolfmt.cli.printing.phrases import phrases
 from toolfmt.cli.printing.sections import chapters, everything
 from toolfmt.cli.printing.settings import invented_result, runtime_rows, special_markers, stops
-from toolfmt.cli.printing.severities import SEVERITY_STYLES, notable, worst_first
+from toolfmt.cli.printing.severities import SEVERITY_STYLES, ignorer, notable, worst_first
 from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_step, is_broken
 from toolfmt.inspect.checks import summary
 from toolfmt.inspect.report.growing_prompts import starts_vary
@@ -66,6 +66,8 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     others = [] if every else [one for one in notable(report) if one.severity == "note"]
     if shown or others:
         parts.append(_findings(shown, others, longest))
+    if report.ignored:
+        parts.append(_rows(_ignored(report, longest, full=full)))
     rows = (
         []
         if is_broken(report) or report.template is None
@@ -209,6 +211,16 @@ def _hidden(report: Report) -> list[tuple[str, Text]]:
     """Return a line of the notes that only `--full` shows."""
     names = dict.fromkeys(f"{summary(one)} ({one.code})" for one in report.notes if one.on_request and not one.new)
     return [("minor", Text(f"{', '.join(names)}; show with --full"))] if names else []
+
+
+def _ignored(report: Report, longest: int | None, *, full: bool) -> list[tuple[str, Text]]:
+    """Return the ignored findings, each with what ignores it and why."""
+    rows = []
+    for one in report.ignored:
+        reason = _sentence(one.reason, longest) or "no reason given"
+        text = f"{one.severity} {one.code}, by {visible(ignorer(one))}: {reason}"
+        rows.append(("ignored", Text(f"{text} ({_message(one, longest)})" if full else text)))
+    return rows
 
 
 def _message(finding: Finding, longest: int | None) -> str:

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
+from toolfmt.inspect.checks.suppressions import TEMPLATE
 from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 
@@ -99,7 +100,7 @@ def _results(one: InspectionOutcome) -> Iterator[dict[str, Any]]:
     if report is None:
         return
     places = {code(check): position for position, check in enumerate(CHECKS)}
-    for finding in (*report.findings, *report.notes):
+    for finding in (*report.findings, *report.notes, *report.ignored):
         yield {
             "ruleId": finding.code,
             "ruleIndex": places[finding.code],
@@ -107,7 +108,13 @@ def _results(one: InspectionOutcome) -> Iterator[dict[str, Any]]:
             "message": {"text": f"{message_text(finding, report)} {finding.fix}"},
             "locations": _locations(one.place, finding, report),
             **({} if finding.new is None else {"baselineState": "new" if finding.new else "unchanged"}),
+            **({"suppressions": [_suppression(finding)]} if finding.ignored_by else {}),
         }
+
+
+def _suppression(finding: Finding) -> dict[str, str]:
+    kind = "inSource" if finding.ignored_by == TEMPLATE else "external"
+    return {"kind": kind, "status": "accepted", **({"justification": finding.reason} if finding.reason else {})}
 
 
 def message_text(finding: Finding, report: Report) -> str:

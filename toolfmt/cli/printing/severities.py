@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from toolfmt.inspect.checks.suppressions import TEMPLATE
 from toolfmt.inspect.report.report import Finding, Report, Severity
 
 SEVERITY_STYLES: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "dim"}
@@ -18,6 +19,18 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
 def notable(report: Report) -> tuple[Finding, ...]:
     """Return findings and notes without those that are shown on request, unless they are new."""
     return tuple(one for one in (*report.findings, *report.notes) if one.new or not one.on_request)
+
+
+def ignored_text(finding: Finding) -> str:
+    """Return what ignores a finding and why, before its severity; empty if it is not ignored."""
+    if not finding.ignored_by:
+        return ""
+    return f"ignored by {ignorer(finding)} ({finding.reason or 'no reason given'}), "
+
+
+def ignorer(finding: Finding) -> str:
+    """Return what ignores a finding: the template, or the name of a configuration."""
+    return "the template" if finding.ignored_by == TEMPLATE else finding.ignored_by
 
 
 def by_severity(findings: Iterable[Finding]) -> dict[Severity, list[Finding]]:

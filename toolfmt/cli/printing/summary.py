@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from toolfmt.cli.printing.control_characters import shortened
 from toolfmt.cli.printing.sarif import relative
-from toolfmt.cli.printing.severities import by_severity, notable, worst_first
+from toolfmt.cli.printing.severities import by_severity, ignored_text, notable, worst_first
 from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 from toolfmt.templates import cached_name
@@ -91,13 +91,17 @@ def _findings(name: str, report: Report | None) -> Iterator[str]:
     found = (*report.findings, *report.notes)
     compared = any(one.new is not None for one in found)
     shown = [one for one in worst_first(found) if (one.new if compared else one.severity != "note")]
-    if shown:
+    if shown or report.ignored:
         yield f"\n**{name}**{': new' if compared else ''}\n\n"
     for one in shown[:_MOST_FINDINGS]:
         line = "" if one.line is None else f" (line {one.line})"
         yield f"- {one.severity} {one.code}: {_plain(shortened(one.message, _LONGEST))}{line}\n"
     if shown[_MOST_FINDINGS:]:
         yield f"- and {len(shown) - _MOST_FINDINGS} more\n"
+    for one in report.ignored[:_MOST_FINDINGS]:
+        yield f"- {_plain(shortened(f'{ignored_text(one)}{one.severity} {one.code}', _LONGEST))}\n"
+    if report.ignored[_MOST_FINDINGS:]:
+        yield f"- and {len(report.ignored) - _MOST_FINDINGS} more ignored\n"
 
 
 def _plain(text: str) -> str:

@@ -5,11 +5,13 @@ The text and the page of a report both use it. The verdict itself is part of the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from toolfmt._util.text_lists import listed
-from toolfmt.cli.printing.severities import by_severity, notable
+from toolfmt.cli.printing.control_characters import visible
+from toolfmt.cli.printing.severities import by_severity, ignorer, notable
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.verdicts import ToolsWord
 
@@ -41,13 +43,15 @@ def first_step(report: Report) -> tuple[str, str, str] | None:
 
 
 def counts(report: Report) -> str:
-    """Return how much was found, the worst first, what of it is new, and what is left out."""
+    """Return how much was found, the worst first, what of it is new, and what is ignored and left out."""
     found = notable(report)
     parts = [f"{len(of)} {severity}{'' if len(of) == 1 else 's'}" for severity, of in by_severity(found).items() if of]
     if any(one.new is not None for one in found):
         parts.append(f"{sum(one.new is True for one in found)} new")
     if more := len(report.findings) + len(report.notes) - len(found):
         parts.append(f"{more} minor note{'' if more == 1 else 's'}")
+    by = Counter(ignorer(one) for one in report.ignored)
+    parts += [f"{number} ignored by {visible(name)}" for name, number in by.items()]
     if report.left_out:
         parts.append(f"{report.left_out} excluded by --select or --ignore")
     return ", ".join(parts) if parts else "no problems found"

@@ -47,6 +47,11 @@ def fixes_of(report: Report, keys: frozenset[FindingKey]) -> Iterator[KnownFix]:
     return (known for known in KNOWN_FIXES if reported & set(known.keys))
 
 
+def is_fixable(key: FindingKey) -> bool:
+    """Whether `--fix` has a change or a setting that may fix findings with this key."""
+    return bool(ALL_OUTCOMES[key].setting) or any(key in known.keys for known in KNOWN_FIXES)
+
+
 def known_reason(key: FindingKey, report: Report) -> str:
     """Return why a finding with this key is not fixed; empty if unknown."""
     impossible = (known.fix.impossible(report) for known in KNOWN_FIXES if key in known.keys)

@@ -608,6 +608,8 @@ class Report:
     """What rendering needs. The JSON only has what ends a response, and the part of it in the generation prompt."""
     prompts: dict[str, SamplePrompt] = field(default_factory=dict)
     left_out: int = 0
+    accepted_verdict: Verdict | None = None
+    """The verdict without the ignored findings, for checks that require tools; not in the JSON."""
     basis: VerdictBasis = field(default_factory=VerdictBasis)
     """What the verdict needs in addition, to be made again for some runtimes; not in the JSON."""
 

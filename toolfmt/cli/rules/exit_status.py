@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from toolfmt.cli.baseline import Baseline
-from toolfmt.cli.selection import SEVERITIES
+from toolfmt.cli.rules.baseline import Baseline
+from toolfmt.cli.rules.selection import SEVERITIES
 from toolfmt.inspect.report.report import Finding, Report, Severity
 from toolfmt.inspect.report.verdicts import ToolsWord
 from toolfmt.model.batch import InspectionOutcome
 
 FailOn: TypeAlias = Severity | Literal["never"]
+Required: TypeAlias = Literal["tools"]
 _WITHOUT_TOOLS: tuple[ToolsWord, ...] = ("prompt-only", "broken")
 
 
@@ -20,7 +21,8 @@ class Failing:
     """What makes a run fail.
 
     A finding fails if it is at least as severe as `fail_on`. With `tools`, a verdict fails if tools do not work through
-    the template, and with `in_each`, if they do not in one of its runtimes. With a `baseline`, only new ones fail.
+    the template, and with `in_each`, if they do not in one of its runtimes. Ignored findings do not count. With a
+    `baseline`, only new ones fail.
     """
 
     fail_on: FailOn = "error"
@@ -50,8 +52,9 @@ class Failing:
     def _is_without(self, report: Report | None) -> bool:
         if report is None:
             return False
-        in_one = any(one.status in ("tools as text", "fails") for one in report.verdict.runtimes.values())
-        return report.verdict.tools in _WITHOUT_TOOLS or (self.in_each and in_one)
+        verdict = report.accepted_verdict or report.verdict
+        in_one = any(one.status in ("tools as text", "fails") for one in verdict.runtimes.values())
+        return verdict.tools in _WITHOUT_TOOLS or (self.in_each and in_one)
 
     def _was_without(self, place: str) -> bool:
         return self.baseline is not None and self.baseline.verdict(place) in _WITHOUT_TOOLS

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from toolfmt.cli.input import read_json_values, shown
-from toolfmt.cli.selection import SEVERITIES
+from toolfmt.cli.rules.selection import SEVERITIES
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks import key_of
 from toolfmt.inspect.report.report import SCHEMA, Finding, FindingKey

@@ -1,0 +1,1 @@
+"""What counts in a report: selected and ignored findings, configuration files, baselines, and what fails."""
