@@ -59,6 +59,7 @@ _FROM_FILES = ("declared", "model-type")
 """Confidence levels of a format that come from the files next to the template."""
 _TAIL_LENGTH = 20
 """Number of characters after the name of a special token that locate its end in another prompt."""
+_LINE = re.compile(r"\blines? \d+(?:, \d+)*(?: and \d+)?")
 _TOKEN = re.compile(r"\S{1,200}")
 _BEFORE, _AFTER = 40, 80
 """Number of characters shown before the first difference of two prompts, and from it on."""
@@ -251,11 +252,11 @@ def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answ
 
 
 def _without_excerpts(answer: Answer | None) -> tuple[str, ...] | None:
-    """Return the answer without its excerpts: the answer itself, its outcome and words, and the error."""
+    """Return the answer without its excerpts and lines: the answer itself, its outcome and words, and the error."""
     if answer is None:
         return None
     failed = () if answer.error is None else (answer.error.kind, answer.error.explanation)
-    return answer.answer, answer.outcome, answer.words, *failed
+    return answer.answer, answer.outcome, _LINE.sub("line", answer.words), *failed
 
 
 def _evidence(answer: Answer | None) -> dict[str, Any] | None:

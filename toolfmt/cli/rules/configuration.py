@@ -145,9 +145,12 @@ def _table(file: Path) -> Mapping[str, Any] | None:
     """Return the options in a file as TOML data; None if a `pyproject.toml` has none."""
     name = Configuration(file).name
     try:
-        data = tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise ToolfmtError(f"{name}: cannot be read ({error.strerror}); name a readable file") from None
+        written = file.read_bytes()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ToolfmtError(f"{name}: cannot be read ({why}); name a readable file") from None
+    try:
+        data = tomllib.loads(written.decode("utf-8"))
     except UnicodeDecodeError:
         raise ToolfmtError(f"{name}: not UTF-8; save it as UTF-8") from None
     except (ValueError, RecursionError) as error:
