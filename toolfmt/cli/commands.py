@@ -60,7 +60,7 @@ def _version(ctx: click.Context, param: click.Parameter, requested: bool) -> Non
 @click.group(
     cls=Commands,
     sections={
-        "A model": ("inspect", "explain", "diff", "measure"),
+        "A model": ("inspect", "explain", "diff", "doctor", "measure"),
         "Prompts and outputs": ("render", "parse", "grammar", "training"),
         "Formats": ("formats",),
         "Development": ("report-bug", "dev"),
@@ -509,6 +509,46 @@ def measure(**given: Any) -> int:
     from toolfmt.cli.measure_command import Measuring
 
     return Measuring(**given).status()
+
+
+@main.command(short_help="Check tool calling of a running server.")
+@click.option(
+    "--endpoint",
+    required=True,
+    metavar="URL",
+    help="The server: its base URL, or the URL of .../chat/completions, .../messages (Anthropic) or .../api/chat "
+    "(Ollama).",
+)
+@click.option("--model", "model_name", metavar="NAME", help="The model's name there. [default: the only one]")
+@click.option(
+    "--directory", metavar="MODEL", help="The directory of the model, for its format and the settings of the server."
+)
+@click.option(
+    "--time-limit",
+    type=Seconds(least=1),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop after this time, and print what was found so far.",
+)
+@json_option
+@trusted_option
+def doctor(**given: Any) -> int:
+    """Check the tool calls of a running server, and explain what is wrong with them.
+
+    Sends a short series of requests, each whole and streamed: one call, parallel calls, no call, nested values, forced
+    calls, results, reasoning, markers inside a value, and a response that max_tokens cuts. About 25 requests are sent,
+    and never more than 60.
+
+    A check is not decided if the model does something else, for example calls no tool.
+
+    The key is read from the environment: OPENAI_API_KEY, or ANTHROPIC_API_KEY for Anthropic's protocol.
+
+    Exit status: 0 no problems, 1 problems, 2 the server cannot be checked, or the model called no tool.
+    """
+    from toolfmt.cli.doctor.command import Examining
+
+    return Examining(**given).status()
 
 
 @main.command(short_help="List the formats, or show the page of one.")
