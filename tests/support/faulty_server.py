@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -38,10 +39,11 @@ class FollowingModel:
     def text(self, prompt: toolfmt.Prompt) -> str:
         last = prompt.messages[-1]
         if last["role"] == "tool":
-            return f"It is from {last['content'].split('"station": "')[1].split('"')[0]}."
+            station = re.search(r'"station": "([^"]*)"', prompt.text)
+            return "It is from nowhere." if station is None else f"It is from {station[1]}."
         (question,) = [message["content"] for message in prompt.messages if message["role"] == "user"]
         calls = self.calls.get(question)
-        if not calls or "save_note" not in prompt.text:
+        if not calls or "Book a hotel room." not in prompt.text:
             return "White." if calls == () else "I cannot look that up."
         reasoning = "<think>\nBergen is in Norway.\n</think>\n\n" if "step by step" in question else ""
         format = prompt.tool_call_format
@@ -182,13 +184,13 @@ def restreamed(change: Callable[[Body], object]) -> Callable[[Chunks], Chunks]:
 
     def stream(chunks: Chunks) -> Chunks:
         choice = joined(chunks)
+        if choice["finish_reason"] == "length":
+            return chunks
         change(choice)
         message, frame = choice["message"], {**chunks[0], "choices": []}
         deltas = [{"role": "assistant"}]
         deltas += [{key: message[key]} for key in ("reasoning_content", "content") if message.get(key)]
-        deltas += [
-            {"tool_calls": [{**call, "index": at}]} for at, call in enumerate(message.get("tool_calls") or ())
-        ]
+        deltas += [{"tool_calls": [{**call, "index": at}]} for at, call in enumerate(message.get("tool_calls") or ())]
         made = [{**frame, "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
         made.append({**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
         return made
@@ -197,5 +199,5 @@ def restreamed(change: Callable[[Body], object]) -> Callable[[Chunks], Chunks]:
 
 
 def both(change: Callable[[Body], object]) -> Bug:
-    """A bug in whole and in streamed responses."""
+    """A bug in whole and in streamed responses, but not in those that the token limit cut."""
     return Bug(whole=change, stream=restreamed(change))

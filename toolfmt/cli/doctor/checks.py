@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from toolfmt.cli.doctor.leftovers import left_calls, left_marker, left_reasoning
@@ -22,13 +23,25 @@ def problems(probe: Probe, response: ServerResponse, format: ToolCallFormat | No
         return [*found, *_cut(response)]
     for call in response.calls:
         found += _arguments(call, response)
-        found += _name(call)
+        found += _name(call, response)
     found += _text(probe, response, format)
     found += _finish(probe, response)
     found += _choice(probe, response, found)
-    if probe.name == "markers":
-        found = _in_markers(probe, response, found)
     return list({problem.name: problem for problem in reversed(found)}.values())[::-1]
+
+
+def with_markers(probe: Probe, response: ServerResponse, found: Sequence[Problem]) -> list[Problem]:
+    """Return the problems of the probe `markers`, with those that a value with markers leads to as one."""
+    text = str(probe.calls[0][1]["text"])
+    given = _object(response.calls[0].arguments) if response.calls else None
+    value = given.get("text") if given is not None else None
+    is_cut = isinstance(value, str) and value != text and len(value) > 0 and text.startswith(value.rstrip())
+    causes = [problem for problem in found if problem.name in _CONSEQUENCES]
+    if not causes and not is_cut:
+        return list(found)
+    seen = f"the text {text!r} arrived as {value!r}" if is_cut else causes[0].seen
+    others = [problem for problem in found if problem not in causes]
+    return [*others, Problem("value-cut", seen, next((each.format for each in causes if each.format), ""))]
 
 
 def notices(response: ServerResponse) -> list[Problem]:
@@ -76,8 +89,6 @@ def differences(whole: ServerResponse, streamed: ServerResponse) -> str:
         texts = [" ".join(getattr(response, what).split()) for response in (whole, streamed)]
         if texts[0] != texts[1]:
             return f"{what} {texts[0]!r} is {texts[1]!r} in the stream"
-    if whole.finish != streamed.finish and whole.finish is not None and streamed.finish is not None:
-        return f"finish_reason {whole.finish!r} is {streamed.finish!r} in the stream"
     return ""
 
 
@@ -119,7 +130,9 @@ def _is_repeated(call: ResponseCall) -> bool:
     return isinstance(first, dict) and _parsed(text[end:]) == first
 
 
-def _name(call: ResponseCall) -> list[Problem]:
+def _name(call: ResponseCall, response: ServerResponse) -> list[Problem]:
+    if any(problem.name == "name-repeated" for problem in response.problems):
+        return []
     if call.name and call.name not in TOOL_NAMES and _known_part(call.name):
         return [Problem("name-wrong", f"a call of {call.name!r}")]
     return []
@@ -173,23 +186,9 @@ def _choice(probe: Probe, response: ServerResponse, found: list[Problem]) -> lis
     return []
 
 
-def _in_markers(probe: Probe, response: ServerResponse, found: list[Problem]) -> list[Problem]:
-    """Return the problems, with those that a value with markers leads to as one."""
-    text = str(probe.calls[0][1]["text"])
-    given = _object(response.calls[0].arguments) if response.calls else None
-    value = given.get("text") if given is not None else None
-    is_cut = isinstance(value, str) and value != text and len(value) > 0 and text.startswith(value.rstrip())
-    causes = [problem for problem in found if problem.name in _CONSEQUENCES]
-    if not causes and not is_cut:
-        return found
-    seen = f"the text {text!r} arrived as {value!r}" if is_cut else causes[0].seen
-    others = [problem for problem in found if problem not in causes]
-    return [*others, Problem("value-cut", seen, next((each.format for each in causes if each.format), ""))]
-
-
 def _cut(response: ServerResponse) -> list[Problem]:
     """Return what is wrong with a response that the token limit had to cut."""
-    if response.cut or not response.calls:
+    if response.cut or not response.calls or response.finish is None:
         return []
     seen = f"max_tokens {CUT_AFTER}, finish_reason {response.finish!r}, and arguments {response.calls[-1].arguments}"
     invalid = _object(response.calls[-1].arguments) is None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from toolfmt.cli.doctor.checks import differences, lost_arguments, notices, problems, undecided
+from toolfmt.cli.doctor.checks import differences, lost_arguments, notices, problems, undecided, with_markers
 from toolfmt.cli.doctor.connection import Connection
 from toolfmt.cli.doctor.probes import (
     OTHER_STATION,
@@ -147,7 +147,10 @@ class Examination:
             return self._failed(probe, error, streamed)
         self._slow = 0
         self.has_calls = self.has_calls or bool(response.calls)
-        for problem in problems(probe, response, self.format):
+        found = problems(probe, response, self.format)
+        if probe.name == "markers" and not any(problem.name in self.findings for problem in found):
+            found = with_markers(probe, response, found)
+        for problem in found:
             self._add(problem, probe, streamed)
         for notice in notices(response):
             self._add(notice, probe, streamed, is_notice=True)
@@ -180,21 +183,22 @@ class Examination:
         finding.where.append(probe.title + how)
 
     def _concluded(self, probe: Probe, responses: Sequence[ServerResponse | str]) -> Check:
-        names = [finding.problem.name for finding in self.problems if any(_is_of(probe, one) for one in finding.where)]
-        if names:
+        if names := self._problems_of(probe):
             return Check(probe.name, probe.title, "failed", ", ".join(names))
         reasons = [one if isinstance(one, str) else undecided(probe, one) for one in responses]
         if all(reasons):
             return Check(probe.name, probe.title, "undecided", reasons[0])
         return Check(probe.name, probe.title, "passed")
 
+    def _problems_of(self, probe: Probe) -> list[str]:
+        """Return the names of the problems that this probe showed."""
+        return [finding.problem.name for finding in self.problems if any(_is_of(probe, one) for one in finding.where)]
+
     def _compare(self, probe: Probe, whole: ServerResponse, streamed: ServerResponse) -> None:
         """Record a difference between both responses, if the model is not random."""
         difference = differences(whole, streamed)
-        if not difference or self.is_random or probe.name == "cut":
-            return
-        if any(problems(probe, response, self.format) for response in (whole, streamed)):
-            return  # the difference is a consequence
+        if not difference or self.is_random or probe.name == "cut" or self._problems_of(probe):
+            return  # the difference may be a consequence of the problems
         for _ in range(_REPEATS):
             repeated = self._repeated(probe, streamed=False)
             if repeated is None or differences(whole, repeated):

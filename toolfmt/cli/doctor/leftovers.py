@@ -21,12 +21,11 @@ _LONGEST = 20_000
 def left_calls(text: str, format: ToolCallFormat | None) -> tuple[int, str]:
     """Return the number of calls of the series' tools in a text, and the format that they are in."""
     text = text[:_LONGEST]
-    for each in dict.fromkeys((format or AUTO, AUTO)):
-        if (count := _calls(text, each)) and each is not AUTO:
-            return count, each.name
-        if count:
-            found = [one.format.name for one in detect(text) if TOOL_NAMES.issuperset(one.names)]
-            return count, found[0] if found else ""
+    if format is not None and (count := _calls(text, format)):
+        return count, format.name
+    if count := _calls(text, AUTO):
+        found = [one.format.name for one in detect(text) if TOOL_NAMES.issuperset(one.names)]
+        return count, found[0] if found else ""
     return 0, ""
 
 
