@@ -8,19 +8,20 @@ not random.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from toolfmt.cli.doctor.checks import differences, lost_arguments, notices, problems, undecided, with_markers
 from toolfmt.cli.doctor.connection import Connection
 from toolfmt.cli.doctor.probes import (
+    MOST_TOKENS,
     OTHER_STATION,
     PLAIN,
     RESULT,
     STATION,
     Probe,
     probes,
-    result_request,
+    result_messages,
     sample_call,
 )
 from toolfmt.cli.doctor.protocols import ChatRequest
@@ -37,6 +38,8 @@ _BUSY = (429, 503)
 _DENIED = (401, 403)
 _NOT_SUPPORTED = (400, 404, 422, 501)
 _MOST_SLOW = 2
+_FEW_TOKENS = 256
+"""Tokens of a response of a model that wrote until the limit without reasoning."""
 _TOOLS_OFF = ("enable-auto-tool-choice", "tool-call-parser", "requires --jinja", "--jinja flag")
 """Parts of the messages with which vLLM and llama.cpp reject tools if tool calling is off."""
 
@@ -79,6 +82,7 @@ class Examination:
     is_random: bool = False
     has_calls: bool = False
     stopped: str = ""
+    _most_tokens: int = MOST_TOKENS
     _slow: int = 0
     _plain: int = 0
     _with_tools: int = 0
@@ -122,6 +126,9 @@ class Examination:
         except (NotAnswered, Unreadable, ServerError, LimitReached) as error:
             raise NotExamined(str(error)) from None
 
+    def _request(self, probe: Probe) -> ChatRequest:
+        return probe.request(self.variables, self._most_tokens)
+
     def _send(self, request: ChatRequest, streamed: bool) -> ServerResponse:
         protocol = self.connection.protocol
         body = protocol.body(self.model, request, streamed)
@@ -130,7 +137,7 @@ class Examination:
 
     def _check(self, probe: Probe) -> Check:
         """Send a probe whole and streamed, and compare both."""
-        whole, streamed = (self._asked(probe, probe.request(self.variables), streamed) for streamed in (False, True))
+        whole, streamed = (self._asked(probe, self._request(probe), streamed) for streamed in (False, True))
         if isinstance(whole, ServerResponse):
             self._counts.add(whole.prompt_tokens)
             if probe.name == "one-call":
@@ -147,6 +154,8 @@ class Examination:
             return self._failed(probe, error, streamed)
         self._slow = 0
         self.has_calls = self.has_calls or bool(response.calls)
+        if response.cut and probe.max_tokens == MOST_TOKENS and not response.reasoning:
+            self._most_tokens = _FEW_TOKENS  # it writes without an end
         found = problems(probe, response, self.format)
         if probe.name == "markers" and not any(problem.name in self.findings for problem in found):
             found = with_markers(probe, response, found)
@@ -211,23 +220,26 @@ class Examination:
 
     def _repeated(self, probe: Probe, streamed: bool) -> ServerResponse | None:
         try:
-            return self._send(probe.request(self.variables), streamed)
+            return self._send(self._request(probe), streamed)
         except (Unreadable, NotAnswered, ServerError):
             return None
 
     def _result(self) -> Check:
         """Send the results of calls back: those that the model makes, or one that the client invents."""
         calls = [sample_call()]
-        first = self._asked(RESULT, RESULT.request(self.variables), False)
+        first = self._asked(RESULT, self._request(RESULT), False)
         if isinstance(first, ServerResponse) and first.calls and not problems(RESULT, first, self.format):
             calls = [
                 {"id": call.id or f"call{number:05}", "type": "function",
                  "function": {"name": call.name, "arguments": call.arguments}}
                 for number, call in enumerate(first.calls)
             ]  # fmt: skip
-        request = result_request(calls, STATION, self.variables)
+        request, other_request = (
+            replace(self._request(RESULT), messages=result_messages(calls, station))
+            for station in (STATION, OTHER_STATION)
+        )
         responses = [self._asked(RESULT, request, streamed) for streamed in (False, True)]
-        other = self._asked(RESULT, result_request(calls, OTHER_STATION, self.variables), False)
+        other = self._asked(RESULT, other_request, False)
         whole = responses[0]
         if isinstance(whole, ServerResponse) and isinstance(other, ServerResponse) and self._counts_tokens:
             self._counts.add(whole.prompt_tokens)

@@ -165,7 +165,7 @@ class Context:
             return lines
         settings = self._settings(format)
         if not settings:
-            return [lines[0].removesuffix(":") + ". `--directory MODEL` names it."] if lines else []
+            return [*(line.removesuffix(":") + "." for line in lines), "Give --directory MODEL to see the settings."]
         return [*lines, *settings, *self._findings(name)]
 
     def _settings(self, format: str) -> list[str]:

@@ -15,6 +15,8 @@ from typing import Any
 from toolfmt.cli.doctor.protocols import ChatRequest
 from toolfmt.formats import ToolCallFormat
 
+MOST_TOKENS = 1024
+"""Tokens of a response. Reasoning models use most of them for reasoning."""
 CUT_AFTER = 24
 """Tokens of the response that the token limit must cut."""
 STATION, OTHER_STATION = "Kvamsdal", "Strandebarm, the second station on the west side of the fjord, near the old pier"
@@ -37,11 +39,15 @@ class Probe:
     question: str
     calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
     choice: str | None = None
-    max_tokens: int = 1024
+    max_tokens: int = MOST_TOKENS
 
-    def request(self, variables: Mapping[str, Any]) -> ChatRequest:
-        messages = [{"role": "user", "content": self.question}]
-        return ChatRequest(messages, TOOLS, self.choice, self.max_tokens, variables)
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return [{"role": "user", "content": self.question}]
+
+    def request(self, variables: Mapping[str, Any], most_tokens: int) -> ChatRequest:
+        """Return the request, with at most so many tokens for the response."""
+        return ChatRequest(self.messages, TOOLS, self.choice, min(self.max_tokens, most_tokens), variables)
 
 
 def _tool(name: str, description: str, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,14 +121,13 @@ PLAIN = ChatRequest([{"role": "user", "content": "Call get_weather for Bergen, 3
 RESULT = Probe("result", "a result sent back", "Which station reports the weather of Bergen, 3 days? Use get_weather.")
 
 
-def result_request(calls: Sequence[Mapping[str, Any]], station: str, variables: Mapping[str, Any]) -> ChatRequest:
-    """Return the second turn: the calls of the first one, and the results, of which the first names the station."""
+def result_messages(calls: Sequence[Mapping[str, Any]], station: str) -> list[dict[str, Any]]:
+    """Return the second turn: the calls of the first one, and their results, which name the station."""
     results = [
         {"role": "tool", "tool_call_id": call["id"], "content": json.dumps({"station": station, "celsius": 7})}
         for call in calls
     ]
-    turn = {"role": "assistant", "content": None, "tool_calls": list(calls)}
-    return ChatRequest([{"role": "user", "content": RESULT.question}, turn, *results], TOOLS, None, 1024, variables)
+    return [*RESULT.messages, {"role": "assistant", "content": None, "tool_calls": list(calls)}, *results]
 
 
 def sample_call() -> dict[str, Any]:
