@@ -136,7 +136,7 @@ def test_no_command_is_described_by_half_a_sentence(words: list[str]) -> None:
 def test_every_command_is_listed_once_and_what_one_begins_with_first() -> None:
     lines = [line.split()[0] for line in helped(80).split("exit.\n")[-1].splitlines() if line.startswith("  ")]
     prompts = ["render", "parse", "grammar", "training"]
-    assert lines == ["inspect", "explain", "diff", "measure", *prompts, "formats", "report-bug", "dev"]
+    assert lines == ["inspect", "explain", "diff", "doctor", "measure", *prompts, "formats", "report-bug", "dev"]
 
 
 def test_the_commands_of_developers_are_below_dev() -> None:

@@ -17,8 +17,8 @@ _CODE = r"\bTF\d{3}\b"
 
 ENTRIES = {
     "toolfmt": 16,  # httpx has 18, click 17
-    "toolfmt/cli": 29,  # a module a command, and what commands share
-    "toolfmt/cli/printing": 27,  # a module for each thing that is printed
+    "toolfmt/cli": 31,  # a module a command, and what commands share
+    "toolfmt/cli/printing": 28,  # a module for each thing that is printed
     "toolfmt/formats": 19,  # nine packages, and what describes a format
     "toolfmt/formats/engines": 21,  # a module an engine, and what several of them use
     "toolfmt/formats/known": 75,  # a module a format

@@ -159,6 +159,19 @@ def _cut_as_whole(choice: Body) -> None:
         choice["finish_reason"] = "tool_calls"
 
 
+def _call_lost(choice: Body) -> None:
+    """Drop a call that has a tag, as parsers do that stop at the first end marker."""
+    message = choice["message"]
+    if "</tool_call>" in json.dumps(message.get("tool_calls") or []):
+        message["tool_calls"] = []
+
+
+def _nested_lost(choice: Body) -> None:
+    message = choice["message"]
+    if "book_room" in json.dumps(message.get("tool_calls") or []):
+        message["tool_calls"] = []
+
+
 def _no_tools(body: Body) -> Body:
     return {key: value for key, value in body.items() if key != "tools"}
 
@@ -234,6 +247,8 @@ BUGS: Mapping[str, tuple[Bug, str]] = {
     "arguments encoded twice": (both(_each_whole_call(_double_encoded)), "arguments-double-encoded"),
     "a brace in a string ends the call": (both(_cut_at_brace), "value-cut"),
     "a brace in a string ends the value": (both(_value_cut), "value-cut"),
+    "a call with a marker in a value lost": (both(_call_lost), "value-cut"),
+    "a call with nested values lost": (both(_nested_lost), "call-lost"),
     "reasoning left in content": (both(_with_reasoning), "reasoning-in-content"),
     "a call inside of reasoning lost": (both(_lost_in_reasoning), "call-in-reasoning"),
     "results dropped": (Bug(request=_results_dropped), "result-dropped"),

@@ -12,7 +12,7 @@ from toolfmt.cli.doctor.response import Problem, ResponseCall, ServerResponse
 from toolfmt.formats import ToolCallFormat
 
 _TYPES: dict[str, type] = {"integer": int, "string": str, "object": dict, "array": list}
-_CONSEQUENCES = ("arguments-invalid", "call-left-in-content", "marker-in-content", "arguments-repeated")
+_CONSEQUENCES = ("arguments-invalid", "call-left-in-content", "marker-in-content", "arguments-repeated", "call-lost")
 """What a value with markers leads to if the server ends the call inside of it."""
 
 
@@ -25,7 +25,8 @@ def problems(probe: Probe, response: ServerResponse, format: ToolCallFormat | No
         found += _arguments(call, response)
         found += _name(call, response)
     found += _text(probe, response, format)
-    found += _finish(probe, response)
+    if not any(problem.name == "call-left-in-content" for problem in found):
+        found += _finish(probe, response)
     found += _choice(probe, response, found)
     return list({problem.name: problem for problem in reversed(found)}.values())[::-1]
 
@@ -171,7 +172,7 @@ def _finish(probe: Probe, response: ServerResponse) -> list[Problem]:
             return []  # OpenAI's own, if a tool is named
         return [Problem("finish-reason", f"finish_reason {reason!r} with {_calls(len(response.calls))}")]
     if not response.calls and reason == "tool_calls":
-        return [Problem("finish-reason", "finish_reason 'tool_calls' without a call")]
+        return [Problem("call-lost", f"finish_reason 'tool_calls' without a call, content {response.content!r}")]
     return []
 
 

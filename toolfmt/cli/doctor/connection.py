@@ -16,7 +16,8 @@ from toolfmt.cli.measure.subject import NotAnswered, NotReached
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, MLX_LM, SGLANG, VLLM
 
-_OWNERS = {"vllm": VLLM, "sglang": SGLANG, "llamacpp": LLAMA_CPP, "toolfmt": "toolfmt", "library": "Ollama"}
+_OWNERS = {"vllm": VLLM, "sglang": SGLANG, "llamacpp": LLAMA_CPP, "toolfmt": "toolfmt", "library": "Ollama",
+           "me": "llama-cpp-python"}  # fmt: skip
 """The server by `owned_by` in its list of models."""
 _HEADERS = {"llama.cpp": LLAMA_CPP, "basehttp": MLX_LM}
 """The server by the start of its header `Server`. mlx-lm's runs in Python's own HTTP server."""
@@ -66,9 +67,11 @@ def connect(endpoint: str, transport: Transport, key: str) -> Connection:
         if path.endswith(protocol.path):
             base = url.removesuffix(protocol.path)
             return _connection(protocol, base, _get(transport, base + "/models", protocol, key))
+    first: Reply | None = None
     bases = [url] if path.endswith("/v1") else [url + "/v1", url]
     for base in bases:
         reply = _get(transport, base + "/models", ChatCompletions(), key)
+        first = first or reply
         if (entries := _entries(reply, "data")) is not None:
             is_anthropic = any(dictionary(entry).get("type") == "model" for entry in entries)
             found = _connection(AnthropicMessages() if is_anthropic else ChatCompletions(), base, reply)
@@ -77,7 +80,7 @@ def connect(endpoint: str, transport: Transport, key: str) -> Connection:
     reply = _get(transport, root + "/api/tags", OllamaChat(), key)
     if _entries(reply, "models") is not None:
         return _connection(OllamaChat(), root + "/api", reply)
-    return Connection(ChatCompletions(), bases[0] + ChatCompletions.path)
+    return _connection(ChatCompletions(), bases[0], first)
 
 
 def _get(transport: Transport, url: str, protocol: ChatProtocol, key: str) -> Reply | None:

@@ -62,7 +62,7 @@ class Diagnosis:
     def to_dict(self) -> dict[str, Any]:
         examination, connection = self.examination, self.examination.connection
         return {
-            "schema": 1,
+            "schema": "toolfmt.doctor/1",
             "endpoint": connection.url,
             "protocol": connection.protocol.name,
             "server": connection.runtime or None,

@@ -234,8 +234,9 @@ class Examination:
                  "function": {"name": call.name, "arguments": call.arguments}}
                 for number, call in enumerate(first.calls)
             ]  # fmt: skip
+        content = None if self._accepts_null(calls) else ""
         request, other_request = (
-            replace(self._request(RESULT), messages=result_messages(calls, station))
+            replace(self._request(RESULT), messages=result_messages(calls, station, content))
             for station in (STATION, OTHER_STATION)
         )
         responses = [self._asked(RESULT, request, streamed) for streamed in (False, True)]
@@ -247,6 +248,22 @@ class Examination:
                 seen = f"{whole.prompt_tokens} prompt tokens with results of 8 and of {len(OTHER_STATION)} characters"
                 self._add(Problem("result-dropped", seen), RESULT, None)
         return self._concluded(RESULT, [self._uses_result(one) for one in responses])
+
+    def _accepts_null(self, calls: Sequence[Mapping[str, Any]]) -> bool:
+        """Record if the second turn fails with `content: null` and not with an empty string. Return whether not."""
+        request = replace(self._request(RESULT), messages=result_messages(calls, STATION), max_tokens=1)
+        try:
+            self._send(request, streamed=False)
+        except ServerError as error:
+            try:
+                self._send(replace(request, messages=result_messages(calls, STATION, "")), streamed=False)
+            except (NotAnswered, Unreadable, ServerError):
+                return True  # it fails for another reason
+            self._add(Problem("null-content-rejected", str(error)), RESULT, streamed=False)
+            return False
+        except (NotAnswered, Unreadable):
+            return True
+        return True
 
     def _uses_result(self, response: ServerResponse | str) -> ServerResponse | str:
         """Return the response, or why it does not show that the model got the result."""

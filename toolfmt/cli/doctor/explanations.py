@@ -7,23 +7,34 @@ from dataclasses import dataclass
 
 from toolfmt.errors import UnknownFormat
 from toolfmt.formats import get
+from toolfmt.formats.format import DERIVED
 from toolfmt.formats.runtime_parsers import parser_name
 from toolfmt.inspect.report.report import Advice, Report
 from toolfmt.inspect.runtimes.advice import EVERY_RUNTIME, FLAGS, setting
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, MLX_LM, SGLANG, TRANSFORMERS, VLLM
 
+_OWN_PARSERS = {
+    VLLM: "--enable-auto-tool-choice --tool-parser-plugin toolfmt.integrations.vllm --tool-call-parser toolfmt_FORMAT",
+    SGLANG: "--tool-call-parser toolfmt_FORMAT (with toolfmt installed next to it)",
+    MLX_LM: "start it with python -m toolfmt.integrations.mlx_server",
+    "llama-cpp-python": "load the model with the chat handler of toolfmt.integrations.llama_cpp",
+}
+"""How a server uses toolfmt's parser (docs/runtimes.md)."""
 _SERVERS = (VLLM, SGLANG, LLAMA_CPP, MLX_LM)
 _CLIENTS = "Clients join the fragments of a call."
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a problem means for clients, and its fix. With `settings`, the settings of the server's parser follow."""
+    """What a problem means for clients, and its fix.
+
+    With `settings`, those of the server's parser follow; with `own_parser`, how to use toolfmt's parser in the server.
+    """
 
     means: str
     fix: str = ""
     settings: bool = False
-    notice: bool = False
+    own_parser: bool = False
 
 
 _SERVER = "Update the server, or report this to its developers."
@@ -33,6 +44,11 @@ _ARGUMENTS = "The parser of the server does not fit the model, or has a bug."
 EXPLANATIONS: dict[str, Explanation] = {
     "call-left-in-content": Explanation(
         "The model writes calls, and the server did not parse them: its parser is off, or is for another format.",
+        _PARSER,
+        settings=True,
+    ),
+    "call-lost": Explanation(
+        "The server noticed a call, but its parser failed, and the response has no call.",
         _PARSER,
         settings=True,
     ),
@@ -55,8 +71,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     "value-cut": Explanation(
         "The server ends a call at a marker or a brace inside a string. A tool gets a part of the value, or the call "
         "is lost.",
-        "Use a parser that reads strings, such as toolfmt's (docs/tools_do_not_work.md):",
-        settings=True,
+        "Use a parser that reads strings, such as toolfmt's:",
+        own_parser=True,
     ),
     "arguments-repeated": Explanation(
         f"{_CLIENTS} The joined arguments are not one JSON object, and the call fails.", _SERVER
@@ -80,7 +96,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "id-repeated": Explanation(
         f"{_CLIENTS} Many of them join the ids too, and get a wrong one. Only the first chunk may have it.", _SERVER
     ),
-    "id-not-unique": Explanation("A client cannot tell which call a result belongs to.", _SERVER),
+    "id-not-unique": Explanation("It is not clear which call a result belongs to.", _SERVER),
     "index-missing": Explanation("Clients join the fragments of a call by `index`. Some fail without it.", _SERVER),
     "index-wrong": Explanation(
         "Clients join the fragments of a call by `index`, which counts from 0. Several calls become one, or get lost.",
@@ -103,7 +119,7 @@ EXPLANATIONS: dict[str, Explanation] = {
         "the same.",
         "Send requests with `stream: false`, or update the server.",
     ),
-    "stream-broken": Explanation("Clients cannot tell a complete response from one that broke off.", _SERVER),
+    "stream-broken": Explanation("Clients cannot distinguish a complete response from one that broke off.", _SERVER),
     "done-missing": Explanation("Some clients wait for the end of the stream, or report an error.", _SERVER),
     "content-not-string": Explanation("`content` must be a string or null.", _SERVER),
     "unreadable-response": Explanation(
@@ -113,6 +129,11 @@ EXPLANATIONS: dict[str, Explanation] = {
         "The server rejects or fails at a valid request. The log of the server may show why.",
         "If the message is about the chat template, inspect the model directory:",
         settings=True,
+    ),
+    "null-content-rejected": Explanation(
+        "The server rejects `content: null` of a message with calls, which OpenAI's clients send. With an empty string "
+        "it accepts the same request.",
+        "Send an empty string, or update the server.",
     ),
     "tools-off": Explanation(
         "The server was started without tool calling.",
@@ -139,12 +160,10 @@ EXPLANATIONS: dict[str, Explanation] = {
     "other-type": Explanation(
         "A value has another type than its schema. The model wrote it so, or the server does not convert it.",
         "Check arguments before you use them (`toolfmt.validator`).",
-        notice=True,
     ),
     "unknown-tool": Explanation(
         "The request has no such tool. The model invented it, or the server took a part of the text for the name.",
         "Reject calls of unknown tools.",
-        notice=True,
     ),
 }
 
@@ -160,13 +179,24 @@ class Context:
     def fix(self, name: str, format: str) -> list[str]:
         """Return the lines of the fix for a problem. `format` is that of the calls in it, if there are any."""
         explanation = EXPLANATIONS[name]
-        lines = [explanation.fix] if explanation.fix else []
+        lines = [explanation.fix]
+        if explanation.own_parser:
+            known = _OWN_PARSERS if self.runtime not in _OWN_PARSERS else {self.runtime: _OWN_PARSERS[self.runtime]}
+            name = next(filter(None, (self._format, format)), "FORMAT")
+            return [*lines, *(f"{runtime}: {text.replace('FORMAT', name)}" for runtime, text in known.items())]
         if not explanation.settings:
             return lines
         settings = self._settings(format)
         if not settings:
             return [*(line.removesuffix(":") + "." for line in lines), "Give --directory MODEL to see the settings."]
-        return [*lines, *settings, *self._findings(name)]
+        return [*lines, *settings, *self._findings(name), *self._other_format(format)]
+
+    @property
+    def _format(self) -> str:
+        """The name of the format of the model directory, if it is a known one."""
+        report = self.report
+        name = "" if report is None else report.format.name or ""
+        return "" if name == DERIVED else name
 
     def _settings(self, format: str) -> list[str]:
         """Return the settings of the server, or of all servers if it is unknown, one per line."""
@@ -175,6 +205,13 @@ class Context:
         general = [row for row in rows if row.runtime == EVERY_RUNTIME]
         chosen = [*general, *(own or [row for row in rows if row.runtime in _SERVERS])]
         return [f"{row.runtime}: {row.text}" + (f" ({row.remark})" if row.remark else "") for row in chosen]
+
+    def _other_format(self, format: str) -> list[str]:
+        """Return a line if the calls are in another format than that of the directory."""
+        if not (format and self._format) or format == self._format:
+            return []
+        why = "check that the server runs the model of this directory, with its template"
+        return [f"These calls are in the format {format}, and the directory has {self._format}: {why}."]
 
     def _advice(self) -> Sequence[Advice]:
         assert self.report is not None

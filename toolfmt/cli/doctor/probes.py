@@ -121,13 +121,18 @@ PLAIN = ChatRequest([{"role": "user", "content": "Call get_weather for Bergen, 3
 RESULT = Probe("result", "a result sent back", "Which station reports the weather of Bergen, 3 days? Use get_weather.")
 
 
-def result_messages(calls: Sequence[Mapping[str, Any]], station: str) -> list[dict[str, Any]]:
-    """Return the second turn: the calls of the first one, and their results, which name the station."""
+def result_messages(
+    calls: Sequence[Mapping[str, Any]], station: str, content: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the second turn: the calls of the first one, and their results, which name the station.
+
+    `content` is that of the message with the calls. OpenAI's clients send null.
+    """
     results = [
         {"role": "tool", "tool_call_id": call["id"], "content": json.dumps({"station": station, "celsius": 7})}
         for call in calls
     ]
-    return [*RESULT.messages, {"role": "assistant", "content": None, "tool_calls": list(calls)}, *results]
+    return [*RESULT.messages, {"role": "assistant", "content": content, "tool_calls": list(calls)}, *results]
 
 
 def sample_call() -> dict[str, Any]:

@@ -63,13 +63,21 @@ def _conclusion(diagnosis: Diagnosis) -> Text:
 
 def _finding(finding: dict[str, Any]) -> RenderableType:
     style = "bold red" if finding["severity"] == "problem" else "bold yellow"
-    head = Text.assemble((finding["name"], style), (f"  {listed_first(finding['where'], _MOST_PLACES)}", "dim"))
+    head = Text.assemble((finding["name"], style), (f"  {_places(finding['where'])}", "dim"))
     table = grid()
     for label, text in (("Seen", finding["seen"]), ("Means", finding["means"])):
         table.add_row(Text(label, "dim"), Text(visible(text)))
     for number, line in enumerate(finding["fix"]):
         table.add_row(Text("" if number else "Fix", "dim"), Text(visible(line)))
     return Group(head, Padding(table, (0, 0, 0, 2)))
+
+
+def _places(where: list[str]) -> str:
+    """Return the checks that show a finding, and whether only their streamed or only their whole responses do."""
+    kinds = {place.rpartition(", ")[2] for place in where}
+    titles = list(dict.fromkeys(place.removesuffix(", whole").removesuffix(", streamed") for place in where))
+    only = {frozenset(("streamed",)): "streamed only: ", frozenset(("whole",)): "whole only: "}
+    return only.get(frozenset(kinds), "") + listed_first(titles, _MOST_PLACES)
 
 
 class ExaminationProgress(Bar):

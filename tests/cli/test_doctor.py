@@ -1,0 +1,570 @@
+"""`toolfmt doctor`: healthy servers in three protocols, a table of bugs that are switched on one at a time, and servers
+that send anything at all.
+
+The healthy server is `examples/server.py` with a scripted model (`faulty_server.py`); the bugs are in `server_bugs.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from answer_scenarios import MODEL
+from click.testing import CliRunner, Result
+from faulty_server import HEALTHY, Body, Bug, both, faulty
+from server_bugs import BUGS
+
+import toolfmt
+from toolfmt.cli.commands import main
+from toolfmt.cli.doctor.checks import differences
+from toolfmt.cli.doctor.explanations import EXPLANATIONS, Context
+from toolfmt.cli.doctor.leftovers import left_calls, left_marker, left_reasoning
+from toolfmt.cli.doctor.probes import MOST_TOKENS, marker_value, probes
+from toolfmt.cli.doctor.response import ResponseCall, ServerResponse
+from toolfmt.cli.doctor.transport import MOST_REQUESTS
+
+KEY = "sk-secret-1234567890"
+TITLES = [
+    "one call", "parallel calls", "no call needed", "nested and Unicode values", "no arguments",
+    "tool_choice required", "tool_choice with a name", "reasoning, then a call", "markers inside a value",
+    "a response cut by max_tokens", "a result sent back",
+]  # fmt: skip
+
+
+def doctor(url: str, *arguments: str, **env: str) -> Result:
+    given = {"COLUMNS": "100", "OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": "", "no_proxy": "*", **env}
+    return CliRunner().invoke(main, ["doctor", "--endpoint", url, *arguments], env=given, prog_name="toolfmt")
+
+
+def diagnosis(url: str, *arguments: str, status: int = 0, **env: str) -> dict[str, Any]:
+    result = doctor(url, *arguments, "--json", **env)
+    assert (result.stderr, result.exit_code) == ("", status), result.output
+    printed: dict[str, Any] = json.loads(result.stdout)
+    return printed
+
+
+def names(found: dict[str, Any]) -> list[str]:
+    return [finding["name"] for finding in found["findings"]]
+
+
+def complaint(result: Result) -> str:
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("toolfmt: ").strip()
+
+
+# --- healthy servers
+
+
+@pytest.mark.parametrize("whole_calls", [False, True])
+@pytest.mark.parametrize("directory", [[], ["--directory", str(MODEL)]], ids=["", "directory"])
+@pytest.mark.parametrize(
+    ("path", "protocol"),
+    [
+        ("", "OpenAI Chat Completions"),
+        ("/v1/", "OpenAI Chat Completions"),
+        ("/v1/chat/completions", "OpenAI Chat Completions"),
+        ("/v1/messages", "Anthropic Messages"),
+        ("/api/chat", "Ollama"),
+        ("/api", "Ollama"),
+    ],
+)
+def test_a_healthy_server_has_no_findings(path: str, protocol: str, directory: list[str], whole_calls: bool) -> None:
+    with faulty(whole_calls=whole_calls) as url:
+        found = diagnosis(url + path, *directory)
+    assert (found["findings"], found["status"], found["random"], found["stopped"]) == ([], "healthy", False, None)
+    assert (found["protocol"], found["model"]) == (protocol, "m")
+    forced = [title for title in TITLES if protocol != "Ollama" or "tool_choice" not in title]
+    assert [(check["title"], check["outcome"]) for check in found["checks"]] == [(title, "passed") for title in forced]
+    assert found["requests"] <= 30
+
+
+def test_a_healthy_server_as_text() -> None:
+    with faulty() as url:
+        result = doctor(url)
+    assert (result.exit_code, result.stderr) == (0, "")
+    head, checks, conclusion = result.stdout.strip().split("\n\n")
+    assert head.startswith(f"m at {url}/v1/chat/completions\nOpenAI Chat Completions, server toolfmt; ")
+    assert checks.splitlines() == [f"✓  {title}" for title in TITLES]
+    assert conclusion == "No problems found."
+
+
+# --- bugs
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_each_bug_has_the_finding_that_explains_it(name: str) -> None:
+    bug, expected = BUGS[name]
+    with faulty(bug) as url:
+        found = diagnosis(url, "--directory", str(MODEL), status=0 if expected == "other-type" else 1)
+    assert names(found) == [expected]
+    (finding,) = found["findings"]
+    assert finding["means"] == EXPLANATIONS[expected].means
+    assert finding["fix"][0] == EXPLANATIONS[expected].fix
+    failed = [check["title"] for check in found["checks"] if check["outcome"] == "failed"]
+    if finding["severity"] == "problem" and expected != "tools-dropped":
+        assert failed == list(dict.fromkeys(where.rsplit(", ", 1)[0] if where.endswith((", whole", ", streamed")) else
+                                            where for where in finding["where"]))  # fmt: skip
+
+
+def test_every_bug_of_the_table_is_found_in_the_text_too() -> None:
+    bug, _ = BUGS["calls left in content"]
+    with faulty(bug) as url:
+        result = doctor(url)
+    assert result.exit_code == 1
+    text = " ".join(result.stdout.split())
+    assert "✗ one call call-left-in-content" in text
+    assert "✓ no call needed" in text
+    assert "1 problem found." in text
+    assert "vLLM: --enable-auto-tool-choice --tool-call-parser hermes" in text
+    assert '"name": "get_weather", "arguments": {"city": "Bergen", "days": 3}' in text
+
+
+def test_there_are_enough_kinds_of_bugs() -> None:
+    assert len({finding for _, finding in BUGS.values()}) >= 25
+    assert {finding for _, finding in BUGS.values()} <= EXPLANATIONS.keys()
+
+
+def test_a_result_that_the_server_loses_is_not_blamed_on_a_weak_model() -> None:
+    def forget(body: Body) -> Body:
+        """A model that reads the result and does not use it."""
+        messages = [
+            {**message, "content": "1"} if message["role"] == "tool" else message for message in body["messages"]
+        ]
+        return {**body, "messages": messages}
+
+    def without_usage(choice: Body) -> None:
+        return None
+
+    with faulty(Bug(request=forget, whole=without_usage)) as url:
+        found = diagnosis(url, status=1)
+    assert names(found) == ["result-dropped"]  # both results became the same prompt
+
+
+# --- models that do something else
+
+
+def _silent(choice: Body) -> None:
+    choice["message"]["tool_calls"], choice["message"]["content"] = [], "I would rather talk."
+    choice["finish_reason"] = "stop"
+
+
+def test_a_model_that_calls_nothing_is_not_a_bug_of_the_server() -> None:
+    def no_choice(body: Body) -> Body:
+        body.pop("tool_choice", None)
+        return body
+
+    with faulty(both(_silent)) as url:
+        result = doctor(url + "/v1/chat/completions")
+        found = diagnosis(url, status=1)
+    assert names(found) == ["tool-choice-ignored"]  # this one a server can promise
+    assert "not decided: the model did not call a tool" in result.stdout
+    checks = {check["name"]: check["outcome"] for check in found["checks"]}
+    assert checks["one-call"] == checks["parallel-calls"] == checks["markers"] == "undecided"
+
+
+def test_without_any_call_the_server_is_not_called_healthy() -> None:
+    with endpoint(lambda body: whole_or_stream(body, {"content": "Hello."})) as url:
+        found = diagnosis(url, "--model", "m", status=1)
+    assert names(found) == ["tool-choice-ignored"]
+    with endpoint(lambda body: rejecting_choice(body)) as url:
+        result = doctor(url, "--model", "m")
+    assert result.exit_code == 2
+    assert "Not decided: no response had a call." in result.stdout
+    assert "not decided: tool_choice is not supported: 400 no tool_choice" in " ".join(result.stdout.split())
+
+
+def test_a_random_model_is_compared_by_shape_only() -> None:
+    count = 0
+
+    def change(choice: Body) -> None:
+        nonlocal count
+        count += 1
+        for call in choice["message"].get("tool_calls") or ():
+            arguments = json.loads(call["function"]["arguments"])
+            call["function"]["arguments"] = json.dumps(
+                {**arguments, "days": count} if "days" in arguments else arguments
+            )
+
+    with faulty(both(change)) as url:
+        found = diagnosis(url)
+    assert (found["random"], found["findings"], found["status"]) == (True, [], "healthy")
+    assert found["requests"] <= 35
+
+
+# --- any server
+
+
+def whole_or_stream(body: Body, message: Body, finish: str = "stop") -> tuple[int, bytes]:
+    if not body["stream"]:
+        choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+        return 200, json.dumps({"choices": [choice]}).encode()
+    deltas = [{"index": 0, "delta": message}, {"index": 0, "delta": {}, "finish_reason": finish}]
+    events = [f"data: {json.dumps({'choices': [delta]})}\n\n" for delta in deltas]
+    return 200, ("".join(events) + "data: [DONE]\n\n").encode()
+
+
+def rejecting_choice(body: Body) -> tuple[int, bytes]:
+    if "tool_choice" in body:
+        return 400, b'{"error": {"message": "no tool_choice"}}'
+    return whole_or_stream(body, {"content": "Hello."})
+
+
+@contextmanager
+def endpoint(answer: Callable[[Body], tuple[int, bytes]], **headers: str) -> Iterator[str]:
+    """A server that lists no models and responds to each request with a status and a body."""
+
+    def respond(request: bytes) -> bytes:
+        head, _, given = request.partition(b"\r\n\r\n")
+        if head.startswith(b"GET"):
+            return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        status, body = answer({**json.loads(given), "head": head.decode()})
+        lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", "Connection: close"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        return "\r\n".join([*lines, "", ""]).encode() + body
+
+    with raw_server(respond) as url:
+        yield url
+
+
+@contextmanager
+def raw_server(respond: Callable[[bytes], bytes], drip: float = 0.0) -> Iterator[str]:
+    """A server that sends these bytes and closes the connection; with `drip`, a byte in so many seconds."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    closed = threading.Event()
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=handle, args=(connection,), daemon=True).start()
+
+    def handle(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.settimeout(30)
+            request = b""
+            while b"\r\n\r\n" not in request:
+                request += connection.recv(65536)
+            head, _, body = request.partition(b"\r\n\r\n")
+            length = next((int(line.split(b":")[1]) for line in head.lower().split(b"\r\n")
+                           if line.startswith(b"content-length")), 0)  # fmt: skip
+            while len(body) < length:
+                body += connection.recv(65536)
+            data = respond(head + b"\r\n\r\n" + body)
+            if not drip:
+                connection.sendall(data)
+                return
+            for at in range(len(data)):
+                connection.sendall(data[at : at + 1])
+                if closed.wait(drip):
+                    return
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    finally:
+        closed.set()
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join(30)
+
+
+PLAIN = b'{"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}'
+JUNK = {
+    "HTML": b"<html><body>Welcome</body></html>",
+    "nothing": b"",
+    "not UTF-8": b"\xff\xfe\x00\x01" * 50,
+    "half of JSON": PLAIN[:30],
+    "deep JSON": b"[" * 200_000,
+    "a number": b"7",
+    "no choices": b"{}",
+    "choices of another type": b'{"choices": {"0": 1}}',
+    "null choices": b'{"choices": [null]}',
+    "a message that is a string": b'{"choices": [{"message": "Hi"}]}',
+    "control characters": b'{"error": {"message": "\\u001b[31mred"}}',
+}
+
+
+@pytest.mark.parametrize("name", JUNK)
+def test_a_server_that_cannot_be_read_is_reported_in_one_line(name: str) -> None:
+    with endpoint(lambda body: (200, JUNK[name])) as url:
+        line = complaint(doctor(url, "--model", "m"))
+    assert line.startswith(f"{url}/chat/completions: ")
+    assert "\x1b" not in line
+    assert len(line) < 400
+
+
+MESSAGES: list[Any] = [
+    {"content": 7},
+    {"content": "x", "tool_calls": "y"},
+    {"content": None, "tool_calls": [None, 7, {}, {"function": None}, {"function": {"name": 7, "arguments": 7}}]},
+    {"content": None, "tool_calls": [{"index": True, "id": ["a"], "function": {"name": {}, "arguments": None}}]},
+    {"content": None, "tool_calls": [{"index": -1, "id": "a", "function": {"name": "get_time", "arguments": "["}}]},
+    {"content": None, "tool_calls": [{"id": "a", "function": {"name": "get_time", "arguments": "[" * 100_000}}]},
+    {"content": "\ud800 \x1b[31m </tool_call>", "reasoning_content": ["x"]},
+    {"content": "<tool_call>" * 3000},
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
+def test_no_message_leads_to_a_traceback(message: Any) -> None:
+    def answer(body: Body) -> tuple[int, bytes]:
+        return whole_or_stream(body, message) if body.get("tools") else (200, PLAIN)
+
+    with endpoint(answer) as url:
+        result = doctor(url, "--model", "m")
+        data = doctor(url, "--model", "m", "--json")
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert "\x1b" not in result.stdout + data.stdout
+    assert json.loads(data.stdout)["status"] == "problems"
+
+
+STREAMS = {
+    "nothing": (b"", "unreadable-response"),
+    "JSON instead of a stream": (PLAIN, "unreadable-response"),
+    "a broken chunk": (b'data: {"choices": [\n\ndata: [DONE]\n\n', "unreadable-response"),
+    "only [DONE]": (b"data: [DONE]\n\n", "stream-broken"),
+    "chunks of other types": (b'data: [1]\n\ndata: {"choices": 7}\n\ndata: {"choices": [7]}\n\n', "stream-broken"),
+    "an error": (b'data: {"error": {"message": "out of memory"}}\n\n', "request-fails"),
+    "no usage": (b': ping\n\ndata: {"choices": []}\n\n', "stream-broken"),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_with_any_content_is_a_finding(name: str) -> None:
+    stream, expected = STREAMS[name]
+    with endpoint(lambda body: (200, stream if body["stream"] else PLAIN)) as url:
+        found = diagnosis(url, "--model", "m", status=1)
+    assert expected in names(found)
+    (finding,) = [finding for finding in found["findings"] if finding["name"] == expected]
+    assert "one call, streamed" in finding["where"]
+
+
+def test_a_stream_that_is_closed_too_early_is_a_finding() -> None:
+    def respond(request: bytes) -> bytes:
+        if b'"stream": true' not in request:
+            return b"HTTP/1.1 200 OK\r\n\r\n" + PLAIN
+        return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\ndata: {}\n\ndata: "
+
+    with raw_server(respond) as url:
+        found = diagnosis(url, "--model", "m", status=1)
+    assert "stream-broken" in names(found) or "unreadable-response" in names(found)
+
+
+def test_a_server_without_tool_calling_gets_the_settings() -> None:
+    message = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+
+    def answer(body: Body) -> tuple[int, bytes]:
+        return (400, json.dumps({"error": {"message": message}}).encode()) if body.get("tools") else (200, PLAIN)
+
+    with endpoint(answer) as url:
+        found = diagnosis(url, "--model", "m", "--directory", str(MODEL), status=1)
+    assert names(found) == ["tools-off"]
+    assert found["findings"][0]["fix"][1].startswith("vLLM: --enable-auto-tool-choice --tool-call-parser hermes")
+
+
+def test_a_server_that_rejects_null_content_gets_an_empty_string() -> None:
+    def answer(body: Body) -> tuple[int, bytes]:
+        if any(message.get("content", "") is None for message in body["messages"]):
+            return 500, b'{"error": {"message": "content must be a string"}}'
+        if len(body["messages"]) > 1:
+            return whole_or_stream(body, {"content": "It is Kvamsdal."})
+        return rejecting_choice(body)
+
+    with endpoint(answer) as url:
+        found = diagnosis(url, "--model", "m", status=1)
+    assert names(found) == ["null-content-rejected"]
+    assert found["findings"][0]["seen"] == "500 content must be a string"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (401, b'{"error": {"message": "Incorrect API key: sk-secret-1234567890"}}', "401 Incorrect API key: ***; set"),
+        (403, b"no", "403 no; set OPENAI_API_KEY"),
+        (404, b'{"error": "model m not found"}', "404 model m not found; check --endpoint"),
+        (500, b"", "500 without a message"),
+        (302, b"", "302 redirect to ?"),
+    ],
+)
+def test_a_server_that_does_not_respond_cannot_be_checked(status: int, body: bytes, reason: str) -> None:
+    with endpoint(lambda _: (status, body)) as url:
+        result = doctor(url, "--model", "m", OPENAI_API_KEY=KEY)
+    line = complaint(result)
+    assert line.startswith(f"{url}/chat/completions: {reason}")
+    assert KEY not in result.output
+
+
+def test_the_key_is_sent_and_never_printed() -> None:
+    heads = []
+
+    def answer(body: Body) -> tuple[int, bytes]:
+        heads.append(body["head"])
+        return (200, PLAIN) if not body.get("tools") else (500, f'{{"error": "key {KEY}"}}'.encode())
+
+    with endpoint(answer) as url:
+        results = [doctor(url, "--model", "m", *more, OPENAI_API_KEY=f" {KEY}\n") for more in ([], ["--json"])]
+    assert all(f"Authorization: Bearer {KEY}" in head for head in heads)
+    for result in results:
+        assert result.exit_code == 1
+        assert KEY not in result.output
+        assert "key ***" in result.output
+
+
+def test_the_anthropic_key_is_used_for_anthropic_only() -> None:
+    heads = []
+
+    def answer(body: Body) -> tuple[int, bytes]:
+        heads.append(body["head"].lower())
+        return 401, b"{}"
+
+    with endpoint(answer) as url:
+        for path in ("/messages", "/chat/completions"):
+            complaint(doctor(url + path, "--model", "m", OPENAI_API_KEY="o-key", ANTHROPIC_API_KEY="a-key"))
+    assert "x-api-key: a-key" in heads[0] and "o-key" not in heads[0]
+    assert "authorization: bearer o-key" in heads[1] and "a-key" not in heads[1]
+
+
+def test_a_key_that_no_header_can_have_is_an_error_without_it() -> None:
+    line = complaint(doctor("http://127.0.0.1:9/v1", OPENAI_API_KEY="sk-\x01x"))
+    assert line == "OPENAI_API_KEY has characters that an HTTP header cannot have"
+
+
+def test_a_server_that_is_not_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    line = complaint(doctor(f"http://127.0.0.1:{port}/v1", "--model", "m"))
+    assert line.startswith(f"http://127.0.0.1:{port}/v1: cannot be reached (")
+    assert line.endswith("; check --endpoint, and that the server is running")
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8000", "ftp://x/v1", "http://", "http://a b", "http://u:secret@x/v1", "http://x:99999/v1",
+            "http://x/v1?a=1", "http://[::1/v1"]
+)  # fmt: skip
+def test_an_address_that_cannot_be_used_is_a_usage_error(url: str) -> None:
+    line = complaint(doctor(url))
+    assert "--endpoint" in line
+    assert "secret" not in line
+
+
+def test_the_model_must_be_clear() -> None:
+    models = json.dumps({"data": [{"id": "one"}, {"id": "two"}]}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(models)}\r\n\r\n".encode()
+    with raw_server(lambda request: head + models) as url:
+        assert complaint(doctor(url)) == "the server has several models; give --model: one, two"
+    with endpoint(lambda body: (200, PLAIN)) as url:
+        assert complaint(doctor(url)) == "the server lists no models; give --model NAME"
+
+
+def test_a_slow_server_ends_at_the_time_limit() -> None:
+    body = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b" " * 100000
+    begun = time.monotonic()
+    with raw_server(lambda request: body, drip=0.2) as url:
+        line = complaint(doctor(url, "--model", "m", "--time-limit", "1.5"))
+    assert time.monotonic() - begun < 30
+    assert "limit of 1.5 seconds" in line or "no complete response within" in line
+
+
+def test_what_was_found_before_the_time_limit_is_printed() -> None:
+    def answer(body: Body) -> tuple[int, bytes]:
+        time.sleep(0.4)
+        return whole_or_stream(body, {"content": "Hi"}, "length")
+
+    with endpoint(answer) as url:
+        result = doctor(url, "--model", "m", "--time-limit", "3")
+    assert result.exit_code == 2
+    assert "–  one call" in result.stdout
+    assert "Not complete: " in result.stdout
+
+
+def test_a_response_that_is_too_long_is_not_read_to_the_end() -> None:
+    with endpoint(lambda body: (200, b" " * (2**23 + 1))) as url:
+        assert "it is longer than 8,388,608 bytes" in complaint(doctor(url, "--model", "m"))
+
+
+def test_the_number_of_requests_is_limited() -> None:
+    sent = 0
+
+    def answer(body: Body) -> tuple[int, bytes]:
+        nonlocal sent
+        sent += 1
+        function = {"name": "get_time", "arguments": json.dumps({"now": sent if body["stream"] else 0})}
+        call = {"index": 0, "id": "a", "type": "function", "function": function}
+        return whole_or_stream(body, {"content": None, "tool_calls": [call]}, "tool_calls")
+
+    with endpoint(answer) as url:
+        found = diagnosis(url, "--model", "m", status=1)
+    assert found["requests"] <= MOST_REQUESTS
+    assert "stream-differs" in names(found)
+    assert f"never more than {MOST_REQUESTS}" in CliRunner().invoke(main, ["doctor", "--help"]).output
+
+
+# --- parts
+
+
+def test_calls_left_in_text_are_recognized_with_their_format() -> None:
+    call = [("get_weather", {"city": "Oslo", "days": 1})]
+    for name in ("json", "glm4", "mistral", "xml_function", "kimi_k2"):
+        text = f"Well.\n{toolfmt.write(name, call)}"
+        assert left_calls(text, toolfmt.get(name)) == (1, name)
+        assert left_calls(text, None)[0] == 1
+    assert left_calls("Call get_weather for Oslo.", None) == (0, "")
+    assert left_calls('<tool_call>\n{"name": "other", "arguments": {}}\n</tool_call>', None) == (0, "")
+
+
+def test_markers_are_recognized_but_not_ordinary_text() -> None:
+    assert left_marker("a </tool_call> b") == "</tool_call>"
+    assert left_marker("done<|im_end|>") == "<|im_end|>"
+    assert left_marker('Use `{"a": [1]}` or <b>bold</b>, see [1]. ```json\n{}\n```') == ""
+    assert left_reasoning("Hm.</think>\nYes") == "</think>"
+    assert left_reasoning("I think: no.") == ""
+
+
+def test_the_value_with_markers_has_those_of_the_format() -> None:
+    assert "<tool_call>" in marker_value(None) and "</tool_call>" in marker_value(None)
+    assert "<|tool_call_begin|>" in marker_value(toolfmt.get("kimi_k2")) or "<|tool_calls_section" in marker_value(
+        toolfmt.get("kimi_k2")
+    )
+    for format in toolfmt.formats.formats():
+        value = marker_value(format)
+        assert value.startswith("first } then ") and value.endswith(" last") and "\n" not in value
+
+
+def test_differences_ignore_layout() -> None:
+    def response(arguments: str, content: str = "", streamed: bool = False) -> ServerResponse:
+        return ServerResponse(streamed, content, calls=[ResponseCall("a", "f", [arguments])], finish="tool_calls")
+
+    assert differences(response('{"a": 1}', "x\n"), response('{"a":1}', " x", True)) == ""
+    assert "arguments" in differences(response('{"a": 1}'), response('{"a": 2}', "", True))
+    assert "content" in differences(response("{}", "x"), response("{}", "y", True))
+
+
+def test_the_fix_names_the_server_that_runs() -> None:
+    report = toolfmt.load(MODEL).inspect()
+    (line,) = Context("SGLang", report).fix("call-left-in-content", "json")[1:]
+    assert line.startswith("SGLang: --tool-call-parser qwen25 ")
+    every = Context("", report).fix("call-left-in-content", "json")
+    assert [line.split(":")[0] for line in every[1:]] == ["vLLM", "SGLang", "mlx-lm", "llama.cpp"]
+    assert "toolfmt_json" in Context("vLLM", report).fix("value-cut", "")[1]
+    other = Context("SGLang", report).fix("call-left-in-content", "glm4")[-1]
+    assert other.startswith("These calls are in the format glm4, and the directory has json")
+    unknown = Context().fix("arguments-invalid", "")
+    assert unknown[-1] == "Give --directory MODEL to see the settings."
+
+
+def test_every_probe_differs() -> None:
+    made = list(probes(None))
+    assert len({probe.question for probe in made}) == len({probe.name for probe in made}) == len(TITLES) - 1
+    assert all(probe.max_tokens <= MOST_TOKENS for probe in made)
+    assert HEALTHY == Bug()
