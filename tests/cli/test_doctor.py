@@ -12,13 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 from answer_scenarios import MODEL
 from click.testing import CliRunner, Result
-from faulty_server import HEALTHY, Body, Bug, both, faulty
+from faulty_server import Body, Bug, both, faulty
 from server_bugs import BUGS
 
 import toolfmt
@@ -567,4 +566,3 @@ def test_every_probe_differs() -> None:
     made = list(probes(None))
     assert len({probe.question for probe in made}) == len({probe.name for probe in made}) == len(TITLES) - 1
     assert all(probe.max_tokens <= MOST_TOKENS for probe in made)
-    assert HEALTHY == Bug()

@@ -188,7 +188,7 @@ def restreamed(change: Callable[[Body], object]) -> Callable[[Chunks], Chunks]:
             return chunks
         change(choice)
         message, frame = choice["message"], {**chunks[0], "choices": []}
-        deltas = [{"role": "assistant"}]
+        deltas: list[Body] = [{"role": "assistant"}]
         deltas += [{key: message[key]} for key in ("reasoning_content", "content") if message.get(key)]
         deltas += [{"tool_calls": [{**call, "index": at}]} for at, call in enumerate(message.get("tool_calls") or ())]
         made = [{**frame, "choices": [{"index": 0, "delta": delta}]} for delta in deltas]

@@ -1,7 +1,6 @@
 """HTTP requests with limits on their number, their time and the size of a response.
 
-A response is checked byte by byte, so no client library stands between: Python's own HTTP client is used. A request
-runs in a thread of its own, so that a server which sends one byte at a time cannot exceed the limit. Redirects are not
+The bytes of a response are checked, which client libraries hide, so Python's own HTTP client is used. A request runs in a thread of its own, so that a server which sends one byte at a time cannot exceed the limit. Redirects are not
 followed, since the key would be sent to another address. The key is removed from everything that the server sends.
 """
 
