@@ -108,7 +108,7 @@ def test_each_bug_has_the_finding_that_explains_it(name: str) -> None:
     assert finding["means"] == EXPLANATIONS[expected].means
     assert finding["fix"][0] == EXPLANATIONS[expected].fix
     failed = [check["title"] for check in found["checks"] if check["outcome"] == "failed"]
-    if finding["severity"] == "problem" and expected != "tools-dropped":
+    if finding["severity"] == "problem":
         assert failed == list(dict.fromkeys(where.rsplit(", ", 1)[0] if where.endswith((", whole", ", streamed")) else
                                             where for where in finding["where"]))  # fmt: skip
 

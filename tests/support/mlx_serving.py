@@ -21,8 +21,8 @@ STREAMED = ServerOptions()
 
 
 @contextmanager
-def served(model: Path | str, *arguments: str, options: ServerOptions = STREAMED) -> Iterator[str]:
-    """The server on a port of this machine, as `main` runs it."""
+def served(model: Path | str, *arguments: str, options: ServerOptions = STREAMED, own: bool = False) -> Iterator[str]:
+    """The server on a port of this machine, as `main` runs it; with `own`, mlx-lm's without toolfmt."""
     server: Any = importlib.import_module("mlx_lm.server")
     listening: Queue[ThreadingHTTPServer] = Queue()
     providers: list[Any] = []
@@ -36,8 +36,14 @@ def served(model: Path | str, *arguments: str, options: ServerOptions = STREAMED
         patch.setattr(sys, "argv", ["", "--model", str(model), "--log-level", "ERROR", *arguments])
         patch.setattr(server, "run", lambda host, port, provider: providers.append(provider))
         server.main()
+
+    def run_own(host: str, port: int, provider: Any, _: ServerOptions, listening: Any) -> None:
+        generator = server.ResponseGenerator(provider, server.LRUPromptCache(provider.cli_args.prompt_cache_size))
+        server._run_http_server(host, port, generator, listening)
+        generator.stop_and_join()
+
     given = ("127.0.0.1", 0, providers[0], options, Listening)
-    thread = threading.Thread(target=for_mlx_server.run, args=given)
+    thread = threading.Thread(target=run_own if own else for_mlx_server.run, args=given)
     thread.start()
     httpd = listening.get(timeout=30)
     try:

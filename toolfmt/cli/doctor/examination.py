@@ -38,6 +38,7 @@ _BUSY = (429, 503)
 _DENIED = (401, 403)
 _NOT_SUPPORTED = (400, 404, 422, 501)
 _MOST_SLOW = 2
+_DROPPED = "tools-dropped"
 _FEW_TOKENS = 256
 """Tokens of a response of a model that wrote until the limit without reasoning."""
 _TOOLS_OFF = ("enable-auto-tool-choice", "tool-call-parser", "requires --jinja", "--jinja flag")
@@ -114,10 +115,10 @@ class Examination:
             for probe in self.planned:
                 check = self._result() if probe is RESULT else self._check(probe)
                 self.checks.append(check)
+                self._compare_counts()
                 yield check
         except LimitReached as limit:
             self.stopped = str(limit)
-        self._compare_counts()
 
     def _begin(self) -> None:
         """Send a request without tools, to find out whether the server responds at all. Raises `NotExamined`."""
@@ -187,6 +188,8 @@ class Examination:
         return ""
 
     def _add(self, problem: Problem, probe: Probe, streamed: bool | None, *, is_notice: bool = False) -> None:
+        if problem.name == "tool-choice-ignored" and _DROPPED in self.findings:
+            return  # the consequence
         finding = self.findings.setdefault(problem.name, Finding(problem, is_notice))
         how = {True: ", streamed", False: ", whole", None: ""}[streamed]
         finding.where.append(probe.title + how)
@@ -206,8 +209,8 @@ class Examination:
     def _compare(self, probe: Probe, whole: ServerResponse, streamed: ServerResponse) -> None:
         """Record a difference between both responses, if the model is not random."""
         difference = differences(whole, streamed)
-        if not difference or self.is_random or probe.name == "cut" or self._problems_of(probe):
-            return  # the difference may be a consequence of the problems
+        if not difference or self.is_random or whole.cut or streamed.cut or self._problems_of(probe):
+            return  # a cut call is only in a stream; and the difference may be a consequence of the problems
         for _ in range(_REPEATS):
             repeated = self._repeated(probe, streamed=False)
             if repeated is None or differences(whole, repeated):
@@ -279,9 +282,10 @@ class Examination:
     def _compare_counts(self) -> None:
         """Record that the prompt has no tools, if it has as many tokens without them."""
         if self._counts_tokens and not self.has_calls and 0 < self._plain == self._with_tools:
-            probe = next(iter(self.planned))
-            self._add(Problem("tools-dropped", f"{self._plain} prompt tokens with and without tools"), probe, None)
-            self.findings.pop("tool-choice-ignored", None)  # the consequence
+            first = self.planned[0]
+            if _DROPPED not in self.findings:
+                self._add(Problem(_DROPPED, f"{self._plain} prompt tokens with and without tools"), first, None)
+                self.checks[0] = self._concluded(first, ())
 
 
 def _is_of(probe: Probe, where: str) -> bool:

@@ -1,6 +1,7 @@
 """HTTP requests with limits on their number, their time and the size of a response.
 
-The bytes of a response are checked, which client libraries hide, so Python's own HTTP client is used. A request runs in a thread of its own, so that a server which sends one byte at a time cannot exceed the limit. Redirects are not
+The bytes of a response are checked, which client libraries hide, so Python's own HTTP client is used. A request runs
+in a thread of its own, so that a server that sends one byte at a time cannot exceed the limit. Redirects are not
 followed, since the key would be sent to another address. The key is removed from everything that the server sends.
 """
 
