@@ -122,7 +122,7 @@ def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
 
 
 LONG_MODULES = {
-    "toolfmt/cli/commands.py": 710,  # every command's options and help, nothing else
+    "toolfmt/cli/commands.py": 745,  # every command's options and help, nothing else
     "toolfmt/formats/engines/call_builder.py": 580,  # the state of calls, which every engine uses
     "toolfmt/formats/engines/call_expression.py": 685,  # one engine
     "toolfmt/formats/engines/json_members.py": 730,  # the members of one call, in any order

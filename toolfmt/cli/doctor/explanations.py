@@ -9,7 +9,8 @@ from toolfmt.errors import UnknownFormat
 from toolfmt.formats import get
 from toolfmt.formats.format import DERIVED
 from toolfmt.formats.runtime_parsers import parser_name
-from toolfmt.inspect.report.report import Advice, Report
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.verdicts import Advice
 from toolfmt.inspect.runtimes.advice import EVERY_RUNTIME, FLAGS, setting
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, MLX_LM, SGLANG, TRANSFORMERS, VLLM
 
