@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,15 @@ import pytest
 from command_line import run
 from model_cases import MODELS, SHARED
 
-from toolfmt.cli.rules.configuration import Configuration, Options, find_configuration, read_configuration
+from toolfmt.cli.rules.configuration import KEYS, Configuration, Options, find_configuration, read_configuration
 from toolfmt.errors import ToolfmtError
 
 ENCODED, CONFLICT, FRAMES = "models/double-encoded", "models/in-conflict", "models/json-frames"
 """Their findings: TF014 and TF061; TF022 (an error), TF021 and TF024; TF061."""
 
 
-FINDINGS = Path(__file__).parents[1] / "findings"
+ROOT = Path(__file__).parents[2]
+FINDINGS = ROOT / "tests" / "findings"
 
 
 @pytest.fixture(autouse=True)
@@ -334,26 +336,76 @@ def test_a_file_that_cannot_be_used_is_an_error(project: Path) -> None:
         read_configuration("models")
 
 
-# --- real templates
+# --- the release gate of docs/publish_a_model.md
+
+PAGE = (ROOT / "docs" / "publish_a_model.md").read_text("utf-8")
+GATE = ("inspect", "release", "--fail-on", "warning", "--require", "tools")
+_PARAMETERS, _CONTENT = "function.parameters", "'\\n' + message.content if message.content"
+LIKE_QWEN = (MODELS / "xml-functions", f"{{{{ {_PARAMETERS} |", f"{{{{ ({_PARAMETERS} or {{}}) |")
+LIKE_GLM = (MODELS / "glm4-key-value", f"{{{{- {_CONTENT} }}}}", "{{- '\\n' ~ message.content }}")
+"""Models of the corpus, changed so that they have the warnings of a real one."""
+RELEASED = {"Qwen3-Coder": LIKE_QWEN, "GLM-4.6": LIKE_GLM, "GLM-4.7-Flash": LIKE_GLM}
+WARNINGS = {"Qwen3-Coder": ["TF014"], "GLM-4.6": ["TF014", "TF017"], "GLM-4.7-Flash": ["TF014", "TF017"]}
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the templates of the workspace are not there")
-@pytest.mark.parametrize("name", ["Qwen3-Coder", "GLM-4.6", "GLM-4.7-Flash"])
-@pytest.mark.parametrize("by", ["configuration", "comment"])
-def test_the_gate_for_a_release_can_pass_for_a_real_template(name: str, by: str) -> None:
-    """As docs/publish_a_model.md describes it."""
-    text = (SHARED / f"{name}.jinja").read_text("utf-8")
-    gate = ("inspect", f"release/{name}.jinja", "--fail-on", "warning", "--require", "tools")
-    write(text, f"release/{name}.jinja")
-    assert run(*gate).exit_code == 1
-    reasons = {"TF014": "Clients send objects.", "TF017": "Clients send an empty string."}
-    if by == "configuration":
-        write("\n".join(f"ignore.{code} = '{reason}'" for code, reason in reasons.items()))
-    else:
-        used = [code for code in reasons if code == "TF014" or name.startswith("GLM")]
-        comments = "".join(f"{{# toolfmt: ignore[{code}] {reasons[code]} #}}\n" for code in used)
-        write(comments + text, f"release/{name}.jinja")
-    made = run(*gate)
-    assert made.exit_code == 0
-    assert "Clients send objects." in made.stdout
-    assert "TF095" not in made.stdout
+def block(language: str) -> str:
+    """The only block in this language of the page."""
+    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return str(text)
+
+
+def template_of(name: str, *, real: bool) -> str:
+    if real:
+        if not SHARED.exists():
+            pytest.skip("the templates of the workspace are not there")
+        return (SHARED / f"{name}.jinja").read_text("utf-8")
+    model, old, new = RELEASED[name]
+    text = (model / "chat_template.jinja").read_text("utf-8")
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("name", RELEASED)
+def test_the_gate_for_a_release_passes_as_the_page_describes(name: str, real: bool) -> None:
+    template = template_of(name, real=real)
+    write(template, f"release/{name}.jinja")
+    assert run(*GATE).exit_code == 1
+    (report,) = [inspect(f"release/{name}.jinja")[1]]
+    assert codes(report) == WARNINGS[name]
+    assert run(*GATE, "--runtime", "vLLM", "--runtime", "SGLang").exit_code == 0
+
+    write(block("toml"))
+    assert run("inspect", "release").exit_code == 0
+    accepted = inspect(f"release/{name}.jinja")[1]
+    assert (codes(accepted), codes(accepted, "ignored")) == ([], WARNINGS[name])
+    assert accepted["verdict"] == report["verdict"]
+
+    comment = block("jinja") if name.startswith("GLM") else block("jinja").replace(", content-null-printed", "")
+    write(comment + template, f"release/{name}.jinja")
+    assert run(*GATE, "--isolated").exit_code == 0
+    accepted = inspect(f"release/{name}.jinja", "--isolated")[1]
+    assert (codes(accepted), codes(accepted, "ignored")) == ([], WARNINGS[name])
+    assert "TF095" not in codes(accepted, "notes")
+
+
+def test_the_configuration_of_the_examples_is_used_by_the_page() -> None:
+    place, config = str(MODELS / "glm4-key-value"), ROOT / "examples" / "accepted.toml"
+    assert inspect(place, "--fail-on", "warning", "--require", "tools")[0] == 1
+    status, report = inspect(place, "--config", str(config))
+    assert (status, codes(report), codes(report, "ignored")) == (0, [], ["TF014"])
+
+
+def test_the_keys_of_the_page_are_all_keys() -> None:
+    page = (ROOT / "docs" / "in_ci.md").read_text("utf-8").partition("## Configuration")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE) == list(KEYS)
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    write(example)
+    found = read_configuration("toolfmt.toml")
+    assert found.for_model("models/qwen3").ignore == (
+        ("TF014", "Our clients send `arguments` as an object."),
+        ("TF049", ""),
+        ("TF070", ""),
+    )
+    assert found.for_model("org/name").runtimes == ("mlx-lm",)
+    assert found.for_model("org/name").fail_on == "never"

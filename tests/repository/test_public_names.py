@@ -26,6 +26,8 @@ import pytest
 
 import toolfmt
 from toolfmt.cli.commands import main
+from toolfmt.cli.rules.configuration import KEYS as CONFIGURATION_KEYS
+from toolfmt.cli.rules.configuration import MODELS as MODELS_KEY
 from toolfmt.formats import TOLERANCES
 from toolfmt.formats.known import KNOWN
 from toolfmt.inspect.checks import CHECKS, code, name, outcomes
@@ -298,6 +300,7 @@ def _of_words() -> Iterator[str]:
         yield f"finding {code(check)} {name(check)}"
         if len(outcomes(check)) > 1:
             yield from (f"finding {code(check)} {outcome}" for outcome in sorted(outcomes(check)))
+    yield from (f"configuration {key}" for key in (*CONFIGURATION_KEYS, f"{MODELS_KEY}.PATTERN"))
     words = {
         "verdict": verdicts.ToolsWord,
         "runtime status": verdicts.RuntimeStatus,

@@ -26,8 +26,8 @@ from toolfmt.model.batch import place_key
 
 _T = TypeVar("_T")
 _FILE, _PROJECT = "toolfmt.toml", "pyproject.toml"
-_OPTIONS = ("runtimes", "select", "ignore", "fail-on", "require")
-_MODELS = "models"
+KEYS = ("runtimes", "select", "ignore", "fail-on", "require")
+MODELS = "models"
 
 
 @dataclass(frozen=True)
@@ -166,17 +166,17 @@ def _table(file: Path) -> Mapping[str, Any] | None:
 
 def _configuration(file: Path, table: Mapping[str, Any]) -> Configuration:
     name = Configuration(file).name
-    models = table.get(_MODELS, {})
+    models = table.get(MODELS, {})
     if not isinstance(models, dict) or not all(isinstance(own, dict) for own in models.values()):
         raise ToolfmtError(f'{name}: models must have a table for each path or pattern, as in [models."org/name"]')
     return Configuration(
         file,
-        _options(table, f"{name}: ", (*_OPTIONS, _MODELS)),
+        _options(table, f"{name}: ", (*KEYS, MODELS)),
         tuple((pattern, _options(own, f"{name}: models.{pattern!r}: ")) for pattern, own in models.items()),
     )
 
 
-def _options(table: Mapping[str, Any], where: str, keys: Sequence[str] = _OPTIONS) -> Options:
+def _options(table: Mapping[str, Any], where: str, keys: Sequence[str] = KEYS) -> Options:
     for key in table:
         if key not in keys:
             near = difflib.get_close_matches(key, keys, n=1)
