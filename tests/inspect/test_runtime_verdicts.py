@@ -67,6 +67,18 @@ def test_a_template_that_takes_only_parts_gets_them_from_runtimes_that_make_them
     assert concerned(report, "user-message-lost") == set(RUNTIMES) - {"vLLM", "llama.cpp"}
 
 
+def test_empty_content_is_an_empty_list_for_templates_that_take_parts_in_vllm() -> None:
+    raising = "{% if message.tool_calls and message.content == '' %}{{ raise_exception('empty') }}{% endif %}"
+    texts = inspect_template(changed(("{{ message.content or '' }}", raising + "{{ message.content or '' }}")))
+    assert concerned(texts, "content-empty-rejected") == set(RUNTIMES)
+    either = (
+        "{% if message.content is string %}{{ message.content }}{% else %}"
+        "{% for part in message.content or [] %}{{ part.text }}{% endfor %}{% endif %}"
+    )
+    parts = inspect_template(changed(("{{ message.content or '' }}", raising + either)))
+    assert concerned(parts, "content-empty-rejected") == set(RUNTIMES) - {"vLLM"}
+
+
 def model(directory: Path, model_type: str = "qwen3", **tokenizer: str) -> Report:
     (directory / "chat_template.jinja").write_text(
         TEMPLATE.replace("{% endfor %}", "{{ strftime_now('%Y') }}{% endfor %}", 1), "utf-8"

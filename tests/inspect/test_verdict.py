@@ -156,6 +156,22 @@ def test_a_default_that_needs_adapted_requests_is_no_default() -> None:
     assert made["mlx-lm"] == RuntimeVerdict("works", "detected automatically")
 
 
+def test_settings_solve_a_finding_only_where_tools_work_with_them() -> None:
+    advice = [*ADVICE[:-1], Advice("llama.cpp", "no parser for this format", "fails")]
+    twice = [finding("TF061", "warning", "setting"), finding("TF061", "warning", "setting")]
+    made = verdict(twice, JSON, "template", advice).runtimes
+    assert (made["llama.cpp"].codes, made["mlx-lm"].codes) == (("TF061",), ())
+
+
+def test_a_template_that_rejects_plain_questions_works_if_it_accepts_longer_requests() -> None:
+    error = [finding("TF003", "error")]
+    longer = verdict(error, JSON, "template", ADVICE, VerdictBasis(takes_longer_requests=True))
+    assert (longer.tools, longer.runtimes["vLLM"]) == ("native", RuntimeVerdict("works with", "--for vLLM", ("TF003",)))
+    assert longer.sentence.endswith("Requests with only a user message are rejected (TF003).")
+    never = verdict(error, JSON, "template", ADVICE)
+    assert (never.tools, never.runtimes["vLLM"].status) == ("broken", "fails")
+
+
 def test_each_finding_is_named_once_and_many_are_counted() -> None:
     found = [finding(f"TF0{number}", "warning", "render") for number in (11, 11, 13, 14, 17, 19, 20)]
     sentence = verdict(found, JSON, "template").sentence

@@ -35,15 +35,15 @@ from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Answer, Report
 from toolfmt.inspect.runtimes.request_handling import RequestForm
+from toolfmt.inspect.runtimes.runtime_verdicts import concerned
+from toolfmt.inspect.runtimes.template_choice import TRANSFORMERS
 
 OUTCOMES = {
     "content-null-rejected": FindingOutcome("warning", "render", replaces="TF017 content-null-refused"),
     "content-null-printed": FindingOutcome(
         "warning", "render", replaces="TF018 content-null-printed", forms=("null-content",)
     ),
-    "content-empty-rejected": FindingOutcome(
-        "warning", "render", replaces="TF028 content-empty-refused", forms=("empty-content",)
-    ),
+    "content-empty-rejected": FindingOutcome("warning", "render", replaces="TF028 content-empty-refused"),
 }
 
 
@@ -123,6 +123,8 @@ def _empty_rejected(facts: Facts) -> Iterator[Diagnostic]:
             f"Send {instead} instead of an empty string{done}.",
             answer.line,
             outcome="content-empty-rejected",
+            # A program may pass an empty string itself; other runtimes also make one of null.
+            runtimes=(TRANSFORMERS, *concerned(facts, ["empty-content"])),
         )
 
 
