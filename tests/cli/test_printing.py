@@ -335,6 +335,15 @@ def test_what_to_do_next_is_a_line_each() -> None:
     assert section_text(FULL, "more") == "toolfmt explain TF013; --full shows every result with its evidence"
 
 
+def test_a_finding_that_remains_in_every_runtime_is_not_repeated_in_each_row() -> None:
+    remaining = {
+        "vLLM": RuntimeVerdict("works with", "--parser x", ("TF014", "TF017")),
+        "mlx-lm": RuntimeVerdict("works", "", ("TF017",)),
+    }
+    lines = shown(replace(FULL, verdict=Verdict("adapted", "It works.", remaining)))
+    assert [line.strip() for line in lines if line.strip().startswith("see ")] == ["see TF014"]
+
+
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     lines = shown(replace(FULL, strategy="prompt"), 140)
     (line,) = [line for line in lines if "stop strings" in line]

@@ -39,6 +39,12 @@ def test_a_runtime_that_converts_arguments_is_not_concerned_by_their_form() -> N
     }
 
 
+def test_advice_for_every_runtime_is_also_for_one() -> None:
+    shown = report(str(MODELS / "no-tools-no-system"), "--runtime", "vLLM")
+    assert [row["runtime"] for row in shown["advice"]] == ["any runtime"]
+    assert shown["verdict"]["runtimes"]["vLLM"]["status"] == "tools as text"
+
+
 def test_several_runtimes_are_those_of_any_of_them() -> None:
     shown = report(ENCODED, "--runtime", "MLX-LM", "--runtime", "transformers", "--runtime", "mlx-lm")
     assert (shown["verdict"]["tools"], codes(shown)) == ("adapted", ["TF014", "TF061"])

@@ -102,6 +102,17 @@ def test_a_runtime_with_its_own_code_for_the_template_is_unknown(tmp_path: Path)
     assert "its own code for deepseek_v32, which is not inspected here" in report.verdict.runtimes["mlx-lm"].settings
 
 
+def test_a_runtime_that_renders_another_template_is_unknown(tmp_path: Path) -> None:
+    """mlx-swift-lm takes chat_template.json before tokenizer_config.json, transformers does not."""
+    other = json.dumps({"chat_template": TEMPLATE.replace("<tool_call>", "<call>")})
+    (tmp_path / "chat_template.json").write_text(other, "utf-8")
+    (tmp_path / "config.json").write_text('{"model_type": "qwen3"}', "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}), "utf-8")
+    runtimes = toolfmt.load(tmp_path, trusted=True).inspect().verdict.runtimes
+    assert [name for name, one in runtimes.items() if one.status == "unknown"] == ["mlx-swift-lm"]
+    assert runtimes["mlx-swift-lm"].settings == "it uses chat_template.json, which is not inspected here"
+
+
 def test_a_runtime_that_finds_no_template_fails(tmp_path: Path) -> None:
     (tmp_path / "chat_template.json").write_text(json.dumps({"chat_template": TEMPLATE}), "utf-8")
     (tmp_path / "config.json").write_text('{"model_type": "qwen3"}', "utf-8")

@@ -123,6 +123,14 @@ def test_an_error_in_some_runtimes_is_no_verdict_on_the_others() -> None:
     assert (everywhere.tools, "calls cannot be parsed reliably" in everywhere.sentence) == ("broken", True)
 
 
+def test_errors_that_fail_and_errors_that_a_setting_solves_are_separate_sentences() -> None:
+    errors = [finding("TF022", "error", runtimes=("mlx-lm",)), finding("TF026", "error", runtimes=("llama.cpp",))]
+    assert verdict(errors, JSON, "template", ADVICE).sentence.endswith(
+        "It fails in llama.cpp: call not read back (TF026). "
+        "mlx-lm needs a setting (see below): declared parser does not fit the template (TF022)."
+    )
+
+
 def test_runtimes_that_fail_without_an_error_make_a_broken_model() -> None:
     advice = [*ADVICE[:-1], Advice("llama.cpp", "no parser for this format", "fails")]
     assert verdict([], JSON, "template", advice).tools == "native"

@@ -140,15 +140,17 @@ def _working(
 
 
 def _exceptions(errors: Sequence[Finding], failing: Sequence[str]) -> str:
-    """Return a sentence for errors that concern some runtimes, in which tools fail or a setting is needed."""
-    affected = [runtime for runtime in RUNTIMES if any(runtime in error.runtimes for error in errors)]
-    if not affected:
-        return ""
-    if {error.code for error in errors} == {_QUESTION}:
+    """Return sentences for errors that concern some runtimes: in which tools fail, and which need a setting."""
+    if errors and {error.code for error in errors} == {_QUESTION}:
         return f"{_REJECTED}."
-    if set(affected) <= set(failing):
-        return f"It fails in {listed(affected)}: {_named(errors)}."
-    return f"{listed(affected)} {'needs' if len(affected) == 1 else 'need'} a setting (see below): {_named(errors)}."
+    sentences = []
+    for fails in (True, False):
+        affected = [one for one in RUNTIMES if (one in failing) == fails and any(one in e.runtimes for e in errors)]
+        if affected:
+            named = _named(error for error in errors if set(error.runtimes) & set(affected))
+            needs = f"{listed(affected)} {'needs' if len(affected) == 1 else 'need'} a setting (see below)"
+            sentences.append(f"{f'It fails in {listed(affected)}' if fails else needs}: {named}.")
+    return " ".join(sentences)
 
 
 def _broken(errors: Sequence[Finding], basis: VerdictBasis) -> str:
