@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -22,12 +22,15 @@ from server_bugs import BUGS
 
 import toolfmt
 from toolfmt.cli.commands import main
-from toolfmt.cli.doctor.checks import differences
+from toolfmt.cli.doctor.checks import differences, problems
+from toolfmt.cli.doctor.connection import Connection, connect
+from toolfmt.cli.doctor.examination import Examination
 from toolfmt.cli.doctor.explanations import EXPLANATIONS, Context
 from toolfmt.cli.doctor.leftovers import left_calls, left_marker, left_reasoning
-from toolfmt.cli.doctor.probes import MOST_TOKENS, marker_value, probes
+from toolfmt.cli.doctor.probes import MOST_TOKENS, marker_value, probes, result_messages, sample_call
+from toolfmt.cli.doctor.protocols import AnthropicMessages, ChatCompletions, ChatRequest, OllamaChat
 from toolfmt.cli.doctor.response import ResponseCall, ServerResponse
-from toolfmt.cli.doctor.transport import MOST_REQUESTS
+from toolfmt.cli.doctor.transport import MOST_REQUESTS, LimitReached, Reply, Transport
 
 KEY = "sk-secret-1234567890"
 TITLES = [
@@ -311,7 +314,7 @@ MESSAGES: list[Any] = [
     {"content": None, "tool_calls": [{"index": -1, "id": "a", "function": {"name": "get_time", "arguments": "["}}]},
     {"content": None, "tool_calls": [{"id": "a", "function": {"name": "get_time", "arguments": "[" * 100_000}}]},
     {"content": "\ud800 \x1b[31m </tool_call>", "reasoning_content": ["x"]},
-    {"content": "<tool_call>" * 3000},
+    {"content": "<tool_call>" * 300},
 ]
 
 
@@ -325,7 +328,9 @@ def test_no_message_leads_to_a_traceback(message: Any) -> None:
         data = doctor(url, "--model", "m", "--json")
     assert (result.exit_code, result.stderr) == (1, "")
     assert "\x1b" not in result.stdout + data.stdout
-    assert json.loads(data.stdout)["status"] == "problems"
+    found = json.loads(data.stdout)
+    assert found["status"] == "problems"
+    assert all(len(finding["seen"]) <= 300 for finding in found["findings"])
 
 
 STREAMS = {
@@ -509,6 +514,125 @@ def test_the_number_of_requests_is_limited() -> None:
     assert f"never more than {MOST_REQUESTS}" in CliRunner().invoke(main, ["doctor", "--help"]).output
 
 
+def counted(body: Body, message: Body, tokens: int, finish: str = "stop") -> tuple[int, bytes]:
+    """A response, with the number of prompt tokens if it is whole."""
+    status, data = whole_or_stream(body, message, finish)
+    if body["stream"]:
+        return status, data
+    return status, json.dumps({**json.loads(data), "usage": {"prompt_tokens": tokens}}).encode()
+
+
+def test_a_server_that_counts_no_tokens_is_not_blamed_for_dropping_anything() -> None:
+    with endpoint(lambda body: counted(body, {"content": "Hi."}, 5)) as url:
+        assert names(diagnosis(url, "--model", "m", status=1)) == ["tool-choice-ignored"]
+    with endpoint(lambda body: counted(body, {"content": "Hi."}, len(body["messages"][0]["content"]))) as url:
+        found = diagnosis(url, "--model", "m", status=1)
+    assert names(found) == ["tools-dropped", "result-dropped"]
+
+
+def test_a_model_that_writes_without_an_end_gets_fewer_tokens() -> None:
+    limits = []
+
+    def answer(body: Body) -> tuple[int, bytes]:
+        limits.append(body["max_tokens"])
+        return rejecting_choice(body) if "tool_choice" in body else whole_or_stream(body, {"content": "la"}, "length")
+
+    with endpoint(answer) as url:
+        assert doctor(url, "--model", "m").exit_code == 2
+    assert limits[:4] == [16, MOST_TOKENS, 256, 256]
+    assert max(limits[2:]) == 256
+    limits.clear()
+    with endpoint(lambda body: limits.append(body["max_tokens"]) or whole_or_stream(  # type: ignore[func-returns-value]
+        body, {"content": "", "reasoning_content": "Hm"}, "length")) as url:  # fmt: skip
+        doctor(url, "--model", "m")
+    assert limits.count(MOST_TOKENS) > 10
+
+
+def test_two_slow_responses_end_the_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolfmt.cli.doctor.transport._MOST_SECONDS", 0.5)
+    gone = threading.Event()
+
+    def answer(body: Body) -> tuple[int, bytes]:
+        if body.get("tools"):
+            gone.wait(20)
+        return 200, PLAIN
+
+    with endpoint(answer) as url:
+        result = doctor(url, "--model", "m")
+        gone.set()
+    assert result.exit_code == 2
+    assert "Not complete: no complete response within" in result.stdout
+
+
+def test_a_busy_server_is_not_a_problem() -> None:
+    with endpoint(lambda body: (429, b'{"error": "slow down"}') if body.get("tools") else (200, PLAIN)) as url:
+        result = doctor(url, "--model", "m")
+    assert result.exit_code == 2
+    assert "not decided: the server is busy: 429 slow down" in " ".join(result.stdout.split())
+
+
+def test_a_redirect_is_not_followed_and_shows_no_key() -> None:
+    seen = []
+
+    def answer(body: Body) -> tuple[int, bytes]:
+        seen.append(body)
+        return 200, PLAIN
+
+    with endpoint(answer) as other, endpoint(lambda body: (307, b""), Location=f"{other}/{KEY}") as url:
+        line = complaint(doctor(url, "--model", "m", OPENAI_API_KEY=KEY))
+    assert seen == []
+    assert f"307 redirect to {other}/***" in line
+
+
+def test_a_body_that_is_shorter_than_announced_is_not_read_as_whole() -> None:
+    def respond(request: bytes) -> bytes:
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + PLAIN
+
+    with raw_server(respond) as url:
+        assert "the connection was closed" in complaint(doctor(url, "--model", "m"))
+
+
+def test_no_more_requests_than_the_limit_are_sent() -> None:
+    transport = Transport(60, sent=MOST_REQUESTS)
+    with pytest.raises(LimitReached, match=f"limit of {MOST_REQUESTS} requests"):
+        transport.send("http://127.0.0.1:9/")
+
+
+def json_server(paths: dict[str, Any]) -> AbstractContextManager[str]:
+    """A server with a JSON value per path."""
+
+    def respond(request: bytes) -> bytes:
+        path = request.split()[1].decode()
+        if path not in paths:
+            return b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"
+        body = json.dumps(paths[path]).encode()
+        return f"HTTP/1.1 200 OK\r\nServer: llama.cpp\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+    return raw_server(respond)
+
+
+def connected(paths: dict[str, Any], path: str = "") -> tuple[str, str, str, str]:
+    """The protocol, the path of its URL, the server and its version."""
+    with json_server(paths) as url:
+        base = url.removesuffix("/v1")
+        found = connect(base + path, Transport(30), "")
+        return found.protocol.name, found.url.removeprefix(base), found.runtime, found.version
+
+
+def test_the_protocol_and_the_server_are_recognized() -> None:
+    vllm = {"/v1/models": {"data": [{"id": "m", "owned_by": "vllm"}]}, "/version": {"version": "0.33.0"}}
+    chat = "OpenAI Chat Completions"
+    assert connected(vllm) == (chat, "/v1/chat/completions", "vLLM", "0.33.0")
+    sglang = {"/v1/models": {"data": [{"id": "m", "owned_by": "sglang"}]}}
+    assert connected(sglang, "/v1") == (chat, "/v1/chat/completions", "SGLang", "")
+    assert connected({"/models": {"data": []}}) == (chat, "/chat/completions", "llama.cpp", "")
+    anthropic = {"/v1/models": {"data": [{"type": "model", "id": "m"}], "has_more": False}}
+    assert connected(anthropic)[:2] == ("Anthropic Messages", "/v1/messages")
+    ollama = {"/api/tags": {"models": [{"name": "m", "details": {}}]}}
+    assert connected(ollama)[:2] == ("Ollama", "/api/chat")
+    assert connected({}) == (chat, "/v1/chat/completions", "", "")
+
+
 # --- parts
 
 
@@ -566,3 +690,98 @@ def test_every_probe_differs() -> None:
     made = list(probes(None))
     assert len({probe.question for probe in made}) == len({probe.name for probe in made}) == len(TITLES) - 1
     assert all(probe.max_tokens <= MOST_TOKENS for probe in made)
+
+
+def response(
+    *calls: ResponseCall, finish: str | None = "tool_calls", streamed: bool = True, **more: Any
+) -> ServerResponse:
+    return ServerResponse(streamed, calls=list(calls), finish=finish, **more)
+
+
+def found_in(name: str, given: ServerResponse) -> list[str]:
+    probe = next(probe for probe in probes(None) if probe.name == name)
+    return [problem.name for problem in problems(probe, given, toolfmt.get("json"))]
+
+
+def weather(*fragments: str) -> ResponseCall:
+    return ResponseCall("a", "get_weather", list(fragments or ('{"city": "Bergen", "days": 3}',)))
+
+
+def test_a_cut_response_is_not_a_problem() -> None:
+    assert found_in("required", response(finish="length")) == []
+    assert found_in("one-call", response(weather('{"city": "Be'), finish="length")) == []
+    assert found_in("one-call", response(finish="length", content="<tool_call>\n{")) == []
+    assert found_in("cut", response(weather('{"city": "Be'), finish="length")) == []
+
+
+def test_a_cut_call_is_recognized_by_its_tokens_too() -> None:
+    whole = ResponseCall("a", "save_note", ['{"text": "It was a"}'])
+    assert found_in("cut", response(whole, completion_tokens=24)) == ["cut-call-reported"]
+    assert found_in("cut", response(whole, completion_tokens=23)) == []
+
+
+def test_fragments_that_contain_the_earlier_ones_are_recognized() -> None:
+    parts = ('{"city"', '{"city": "Bergen"', '{"city": "Bergen", "days": 3}')
+    assert found_in("one-call", response(weather(*parts))) == ["arguments-repeated"]
+    assert found_in("one-call", response(weather('{"city": ', '"Bergen", "days": 3'))) == ["arguments-invalid"]
+
+
+def test_a_draft_in_the_reasoning_is_not_a_lost_call() -> None:
+    draft = toolfmt.write("json", [("get_weather", {"city": "Bergen", "days": 3})])
+    assert found_in("reasoning", response(finish="stop", reasoning=draft)) == ["call-in-reasoning"]
+    assert found_in("reasoning", response(finish="stop", reasoning=draft, content="Rain.")) == []
+    assert found_in("reasoning", response(weather(), reasoning=draft)) == []
+
+
+def events(*payloads: Any, end: bytes = b"") -> Reply:
+    text = "".join(f"data: {json.dumps(payload)}\n\n" for payload in payloads)
+    return Reply(200, {}, text.encode() + end)
+
+
+def test_calls_without_an_index_are_joined_by_their_ids() -> None:
+    def part(id: str | None, name: str, arguments: str) -> Body:
+        call = {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        return {"choices": [{"delta": {"tool_calls": [call]}}]}
+
+    reply = events(part("a", "f", ""), part(None, "", "{}"), part("b", "g", "{}"))
+    read = ChatCompletions().read_stream(reply)
+    assert [(call.id, call.name, call.arguments) for call in read.calls] == [("a", "f", "{}"), ("b", "g", "{}")]
+    assert [problem.name for problem in read.problems] == ["index-missing", "stream-broken"]
+
+
+def test_anthropic_blocks_are_checked() -> None:
+    def stream(index: Any, *deltas: str, block: Any = "tool_use", given: Any = None) -> ServerResponse:
+        start = {"type": "content_block_start", "index": index, "content_block": {
+            "type": block, "id": "t", "name": "f", "input": {} if given is None else given}}  # fmt: skip
+        parts = [{"type": "content_block_delta", "index": index, "delta": {"partial_json": one}} for one in deltas]
+        ends = [{"type": "content_block_stop", "index": index}, {"type": "message_delta", "delta": {
+            "stop_reason": "tool_use"}}, {"type": "message_stop"}]  # fmt: skip
+        return AnthropicMessages().read_stream(events(start, *parts, *ends))
+
+    good = stream(0, '{"a": ', "1}")
+    assert (good.calls[0].arguments, good.finish, good.problems) == ('{"a": 1}', "tool_calls", [])
+    assert stream(0).calls[0].arguments == "{}"
+    assert [problem.name for problem in stream(1).problems] == ["index-wrong"]
+    assert [problem.name for problem in stream(None).problems] == ["index-missing"]
+    assert [problem.name for problem in stream(0, given="{}").problems] == ["arguments-not-object"]
+    block = {"type": "tool_use", "id": "", "name": "", "input": "{}"}
+    whole = AnthropicMessages().read({"content": [block], "stop_reason": "tool_use"})
+    assert [problem.name for problem in whole.problems] == ["id-missing", "name-missing", "arguments-not-object"]
+
+
+def test_ollama_gets_objects_and_the_names_of_tools() -> None:
+    messages = result_messages([sample_call()], "Kvamsdal")
+    body = OllamaChat().body("m", ChatRequest(messages), stream=False)
+    assert [message.get("tool_name") for message in body["messages"]] == [None, None, "get_weather"]
+    assert body["messages"][1]["tool_calls"][0]["function"]["arguments"] == {"city": "Bergen", "days": 3}
+    call = {"function": {"name": "f", "arguments": "{}"}}
+    read = OllamaChat().read({"message": {"tool_calls": [call]}, "done": True})
+    assert [problem.name for problem in read.problems] == ["arguments-not-object"]
+    broken = OllamaChat().read_stream(Reply(200, {}, b'{"message": {"content": "x"}, "done": false}\n'))
+    assert [problem.name for problem in broken.problems] == ["stream-broken"]
+
+
+def test_a_series_that_was_stopped_is_not_healthy() -> None:
+    connection = Connection(ChatCompletions(), "http://127.0.0.1:9/v1/chat/completions")
+    made = [Examination(connection, "m", "", Transport(1), has_calls=True, stopped=why) for why in ("", "interrupted")]
+    assert [examination.status for examination in made] == ["healthy", "undecided"]

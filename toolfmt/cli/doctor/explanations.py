@@ -11,12 +11,11 @@ from toolfmt.formats.format import DERIVED
 from toolfmt.formats.runtime_parsers import parser_name
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.verdicts import Advice
-from toolfmt.inspect.runtimes.advice import EVERY_RUNTIME, FLAGS, setting
+from toolfmt.inspect.runtimes.advice import EVERY_RUNTIME, FLAGS, PLUGIN_FLAGS, setting
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, MLX_LM, SGLANG, TRANSFORMERS, VLLM
 
 _OWN_PARSERS = {
-    VLLM: "--enable-auto-tool-choice --tool-parser-plugin toolfmt.integrations.vllm --tool-call-parser toolfmt_FORMAT",
-    SGLANG: "--tool-call-parser toolfmt_FORMAT (with toolfmt installed next to it)",
+    **{runtime: f"{flags} toolfmt_FORMAT (with toolfmt in its environment)" for runtime, flags in PLUGIN_FLAGS.items()},
     MLX_LM: "start it with python -m toolfmt.integrations.mlx_server",
     "llama-cpp-python": "load the model with the chat handler of toolfmt.integrations.llama_cpp",
 }
@@ -222,7 +221,8 @@ class Context:
         """Return the findings about the template, for a problem that the template may cause."""
         if self.report is None or name not in ("request-fails", "tools-dropped", "result-dropped"):
             return []
-        codes = [finding.code for finding in self.report.findings]
+        own = self.report.verdict.runtimes.get(self.runtime)
+        codes = [finding.code for finding in self.report.findings] if own is None else own.codes
         return [f"Findings of the template: {', '.join(codes)} (toolfmt inspect {self.directory})"] if codes else []
 
 
