@@ -537,7 +537,7 @@ def doctor(**given: Any) -> int:
     """Check the tool calls of a running server, and explain what is wrong with them.
 
     Sends a short series of requests, each whole and streamed: one call, parallel calls, no call, nested values, forced
-    calls, results, reasoning, markers inside a value, and a response that max_tokens cuts. About 25 requests are sent,
+    calls, results, reasoning, markers inside a value, and a response that max_tokens cuts. About 28 requests are sent,
     and never more than 60.
 
     A check is not decided if the model does something else, for example calls no tool.
