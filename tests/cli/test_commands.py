@@ -18,7 +18,7 @@ from typing import Any
 import depth
 import pytest
 from command_line import file, run
-from model_cases import MODELS, expected, json_text, made, request
+from model_cases import MODELS, expected, json_text, made, request, without_optional_engines
 
 import toolfmt
 from toolfmt.cli.input import pieces
@@ -76,7 +76,7 @@ def test_the_exit_status_of_inspect_depends_on_the_severity(
 ) -> None:
     monkeypatch.chdir(MODELS)  # the advice contains the path as passed
     status = int(by_level[2])
-    result = json.loads(output("inspect", name, "--json", status=status))
+    result = without_optional_engines(json.loads(output("inspect", name, "--json", status=status)))
     assert result.pop("path") == name
     assert expected(MODELS / name)["report.json"] == json_text(result)
     for level, result in zip(("note", "warning", "error", "never"), by_level, strict=True):

@@ -61,7 +61,10 @@ SECTIONS = Sections(
         ),
         90, (ToolCost("dear", 200), ToolCost("cheap", 22)), 1412, True, 4096, 1024, ("dear",),
     ),
-    portability=Portability("minijinja", 14, 12, (Difference("x.y()", 3, "is unknown"),)),
+    engines=(
+        Portability("minijinja", 14, 12, (Difference("x.y()", 3, "is unknown"),)),
+        Portability("llama.cpp", 14, 13, (Difference("x.y()", 4, "prints nothing", False),)),
+    ),
     runtime_support=(
         RuntimeSupport("mlx-lm", "a", "json", False, "", "it takes json"),
         RuntimeSupport("vLLM", "a", None, None, "nothing"),
@@ -432,6 +435,7 @@ def test_in_full_every_answer_of_every_chapter_is_there() -> None:
         "</call> 2 tokens: </ call>",
         "minijinja it renders 12 of 14 conversations as Jinja2 does, apart from JSON formatting "
         "x.y() is unknown (line 3)",
+        "llama.cpp it renders 13 of 14 conversations as Jinja2 does x.y() prints nothing (line 4)",
         "mlx-lm it takes json vLLM nothing",
     ):
         assert words in text
@@ -491,7 +495,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
             (MarkerTokens(hostile, (hostile,), True),), 1, (ToolCost(hostile, 2),), 3, True, 4, 5, (hostile,)
         ),
         response_starts=(ResponseStart("question", ((hostile, True),), hostile),),
-        portability=Portability(hostile, 2, 1, (Difference(hostile, 1, hostile),)),
+        engines=(Portability(hostile, 2, 1, (Difference(hostile, 1, hostile),)),),
         runtime_support=(RuntimeSupport(hostile, hostile, hostile, False, hostile, hostile),),
         advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, "fails", typed=False)),
         branches=(Branch("text", 1, hostile, hostile, "{}", (hostile,)),),

@@ -387,6 +387,7 @@ def test_differences_are_selected(
         ("tokens.tools", ""),
         ("runtimes.vLLM", ""),
         ("portability.minijinja", ""),
+        ("portability.llama.cpp", ""),
         ("capabilities.content_nul", "; did you mean capabilities.content_null? capabilities has tools, tool_calls, "),
         ("details.nothing_like_it", "; details has results_several, "),
         ("capabilities.system.more", "; did you mean capabilities.system? capabilities has "),

@@ -233,7 +233,9 @@ def _of_json() -> Iterator[str]:
     cost, marker = report.ToolCost("", 0), report.MarkerTokens("", (), special=False)
     tokens = report.Tokens(markers=(marker,), tools=(cost,)).to_dict()  # of which the corpus has none
     other_engine = report.Portability("", 0, 0, (report.Difference("", None, ""),)).to_dict()
-    yield from _keys("inspect --json", [*inspected, {"tokens": tokens, "portability": other_engine}])
+    yield from _keys(
+        "inspect --json", [*inspected, {"tokens": tokens, "portability": other_engine, "engines": [other_engine]}]
+    )
     for shape, value in _SHAPES.items():
         yield from _keys(f"inspect --json, {shape}", [value.to_dict()])
     yield f"json inspect --json .schema = {report.SCHEMA}"

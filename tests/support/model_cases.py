@@ -70,7 +70,7 @@ def shared_template(name: str) -> ModelFiles:
 def outcome(directory: Path) -> dict[str, str]:
     """The results, by the name of the file that expects them. A directory's own path is in no file."""
     model = toolfmt.load(directory)
-    report = model.inspect().to_dict()
+    report = without_optional_engines(model.inspect().to_dict())
     del report["path"]  # the path of the corpus
     files = {"report.json": json_text(report).replace(str(directory), directory.name)}
     try:
@@ -79,6 +79,12 @@ def outcome(directory: Path) -> dict[str, str]:
         return files | {"error.txt": str(error).replace(f"{directory}/", "") + "\n"}
     data = prompt.to_dict()
     return files | {"prompt.txt": data.pop("text"), "prompt.json": json_text(data)}
+
+
+def without_optional_engines(report: dict[str, Any]) -> dict[str, Any]:
+    """The report without what it has only if the package of llama.cpp's engine is installed."""
+    report["engines"] = [engine for engine in report["engines"] if engine["engine"] != "llama.cpp"]
+    return report
 
 
 def rendered(model: toolfmt.Model, directory: Path, **changed: Any) -> toolfmt.Prompt:

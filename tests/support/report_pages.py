@@ -54,7 +54,7 @@ def filled(report: Report) -> Report:
             0.83,
         ),
         tokens=Tokens((MarkerTokens(BAD, (BAD, "x"), True),), 10, (ToolCost(BAD, 96),), 284, True, 4096, 1024, (BAD,)),
-        portability=Portability("minijinja", 24, 21, (Difference(BAD, 54, BAD),)),
+        engines=(Portability("minijinja", 24, 21, (Difference(BAD, 54, BAD),)), Portability("llama.cpp", 24, 24)),
         runtime_support=(
             RuntimeSupport("transformers", BAD, BAD, True, BAD),
             RuntimeSupport("llama.cpp", "", None, None, BAD),

@@ -45,7 +45,7 @@ _BELOW: dict[str, tuple[str, ...]] = {
     "definitions": DEFINITION_PARTS,
     "safety": SAFETY,
     "tokens": ("total", "preamble", "tools", "markers"),
-    "portability": ("minijinja",),
+    "portability": ("minijinja", "llama.cpp"),
     "runtime_support": RUNTIMES,
     "runtimes": RUNTIMES,
 }
@@ -296,10 +296,9 @@ _DETECTED: Mapping[bool | None, str] = {True: "correct", False: "wrong", None: "
 
 def _runtimes(report: Report) -> dict[str, Any]:
     """Return the results for other engines and runtimes."""
-    portability = report.sections.portability
-    values: dict[str, Any] = {}
-    if portability is not None:
-        values[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
+    values: dict[str, Any] = {
+        f"portability.{one.engine}": {"renders": one.renders, "same": one.same} for one in report.sections.engines
+    }
     values |= {
         f"runtime_support.{one.runtime}": {"automatic parser": _DETECTED[one.right]}
         for one in report.sections.runtime_support

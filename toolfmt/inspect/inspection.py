@@ -114,7 +114,7 @@ def _sections(facts: Facts) -> Sections:
         stability=stability(facts),
         safety=safety(facts),
         tokens=tokens(facts),
-        portability=portability(facts),
+        engines=portability(facts),
         response_starts=response_starts(facts),
         sample=sample(replace(facts, renders=facts.marked)),
         runtime_support=runtime_support(facts),

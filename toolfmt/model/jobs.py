@@ -59,6 +59,7 @@ _LATER = (
     "textwrap",
     "tokenizers",
     "toolfmt.formats.serialization.preload",
+    "toolfmt.inspect.sections.engines.preload",
     "urllib.parse",
 )
 """Modules that jobs import lazily. A worker imports them at startup, because later it cannot open files."""

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from toolfmt import __version__
 
 PACKAGES = (
-    "jinja2 tokenizers click rich minijinja gguf huggingface_hub transformers mlx-lm vllm sglang llama-cpp-python "
-    "llguidance xgrammar langchain-core smolagents pydantic jsonschema openai hypothesis"
+    "jinja2 tokenizers click rich minijinja ggufdoctor wasmtime gguf huggingface_hub transformers mlx-lm vllm "
+    "sglang llama-cpp-python llguidance xgrammar langchain-core smolagents pydantic jsonschema openai hypothesis"
 )
 """Packages that toolfmt works with. Others are not listed."""
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+){0,3}(?:(?:a|b|rc|\.?post|\.?dev)[0-9]+)?")

@@ -110,7 +110,7 @@ def _chapters(report: Report) -> dict[str, str]:
         ("variables", "Variables", sections.variables),
         ("prefix", "Prefix stability", sections.stability and sections.stability.turns),
         ("tokens", "Tokens", tokens and (tokens.markers or tokens.tools or tokens.total)),
-        ("portability", "Other template engines", sections.portability),
+        ("portability", "Other template engines", sections.engines),
         ("notes", "Worth knowing", report.notes),
         ("ignored", "Ignored", report.ignored),
         ("template", "The template", report.template),

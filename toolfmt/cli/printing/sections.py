@@ -17,7 +17,7 @@ from toolfmt.cli.printing.layout import ANSWER_STYLES
 from toolfmt.cli.printing.phrases import phrased
 from toolfmt.cli.printing.settings import leaving_out
 from toolfmt.inspect.report.growing_prompts import PrefixCondition, Turn
-from toolfmt.inspect.report.report import Answer, Report, RuntimeSupport, Tokens, Variable
+from toolfmt.inspect.report.report import Answer, Portability, Report, RuntimeSupport, Tokens, Variable
 
 _MOST, _MOST_IDLE = 3, 8
 """Maximum number of variables in the summary, and of named variables without effect; the others are counted."""
@@ -180,7 +180,7 @@ def everything(report: Report) -> list[RenderableType]:
         ("prefix cache: what the next prompt keeps", _facts(_turns(report))),
         ("response text that the prompt already contains", _facts(_starts(report))),
         ("tokens", _facts(_costs(sections.tokens))),
-        ("other engines", _facts(_differences(report))),
+        *((f"other engines: {visible(other.engine)}", _facts(_differences(other))) for other in sections.engines),
         ("runtimes", _facts({one.runtime: _why(one) for one in sections.runtime_support})),
     ]
     chapters = [Group(Text(heading, "bold"), table) for heading, table in tables if table.row_count]
@@ -273,15 +273,13 @@ def _costs(tokens: Tokens | None) -> dict[str, str]:
     return {"for having tools at all": f"{tokens.preamble:,} tokens", **costs}
 
 
-def _differences(report: Report) -> dict[str, str]:
-    other = report.sections.portability
-    if other is None:
-        return {}
+def _differences(other: Portability) -> dict[str, str]:
     tags = [one for one in other.differences if one.construct == "{% generation %}"]
     cut = any(not one.what.startswith("unknown statement") for one in tags)
     without = "with {% generation %} cut out, " if cut else ""
     same = f"{without}it renders {other.same} of {other.renders} conversations as Jinja2 does"
-    lines = {other.engine: f"{same}, apart from JSON formatting"}
+    # The runtimes that use minijinja format JSON differently, which was not compared.
+    lines = {other.engine: same + ", apart from JSON formatting" * (other.engine == "minijinja")}
     for one in other.differences:
         lines[one.construct] = one.what + ("" if one.line is None else f" (line {one.line})")
     return lines

@@ -558,7 +558,7 @@ class Sections:
     stability: Stability | None = None
     safety: dict[str, Answer] = field(default_factory=dict)
     tokens: Tokens | None = None
-    portability: Portability | None = None
+    engines: tuple[Portability, ...] = ()
     response_starts: tuple[ResponseStart, ...] = ()
     runtime_support: tuple[RuntimeSupport, ...] = ()
     advice: tuple[Advice, ...] = ()
@@ -574,7 +574,8 @@ class Sections:
             "prefix": None if self.stability is None else self.stability.to_dict(),
             "safety": {name: answer.to_dict() for name, answer in self.safety.items()},
             "tokens": None if self.tokens is None else self.tokens.to_dict(),
-            "portability": None if self.portability is None else self.portability.to_dict(),
+            "portability": next((one.to_dict() for one in self.engines if one.engine == "minijinja"), None),
+            "engines": [one.to_dict() for one in self.engines],
             "response_starts": [start.to_dict() for start in self.response_starts],
             "runtime_support": [support.to_dict() for support in self.runtime_support],
             "advice": [advice.to_dict() for advice in self.advice],

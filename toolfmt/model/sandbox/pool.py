@@ -63,9 +63,8 @@ template's.
 _STATUSES = 256
 """Number of exit statuses that a process sets itself. On Windows, a higher status shows what ended it."""
 _NEEDED = (
-    "DYLD_LIBRARY_PATH",
-    "LD_LIBRARY_PATH",
-    "NIX_PYTHONPATH",
+    *("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "NIX_PYTHONPATH"),
+    *("HOME", "LOCALAPPDATA", "XDG_CACHE_HOME"),  # which lead to the cache of compiled template engines
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONHOME",
     "PYTHONPLATLIBDIR",
