@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -80,6 +81,27 @@ def test_without_the_package_there_is_no_engine(monkeypatch: pytest.MonkeyPatch,
 def test_with_an_unsuitable_version_there_is_no_engine(monkeypatch: pytest.MonkeyPatch, uncompiled: None) -> None:
     monkeypatch.setitem(sys.modules, "wasmtime", ModuleType("wasmtime"))  # without any of its names
     assert llama_cpp_engine() is None
+
+
+@installed
+@pytest.mark.parametrize("result", ["", "2", KeyError("gd_render")])
+def test_an_engine_that_does_not_render_is_not_used(
+    result: str | Exception, monkeypatch: pytest.MonkeyPatch, uncompiled: None
+) -> None:
+    def render(self: LlamaCppEngine, request: EngineRequest) -> str:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    monkeypatch.setattr(LlamaCppEngine, "render", render)
+    assert llama_cpp_engine() is None
+
+
+@installed
+def test_a_process_that_has_used_it_ends_without_a_message() -> None:
+    code = "from toolfmt.inspect.inspection import inspect_template; print(len(inspect_template('').sections.engines))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert (done.stdout, done.stderr) == ("2\n", "")
 
 
 # --- what it renders

@@ -59,8 +59,7 @@ _EXCERPT = re.compile(r"\n\.\.\.(.*)\.\.\.\n( *)\^")
 
 def llama_cpp_engine() -> LlamaCppEngine | None:
     """Return the engine, or None if its package is not installed."""
-    compiled = _compiled()
-    return None if compiled is None else LlamaCppEngine(*compiled)
+    return _compiled()
 
 
 class LlamaCppEngine:
@@ -127,9 +126,11 @@ class LlamaCppEngine:
 
 
 @cache
-def _compiled() -> tuple[Engine, Module] | None:
+def _compiled() -> LlamaCppEngine | None:
+    """Return the engine if it renders a template: a later version of the packages may differ in anything used here."""
     try:
-        return _compile()
+        engine = LlamaCppEngine(*_compile())
+        return engine if engine.render(EngineRequest(ChatTemplate("{{ a }}"), {"a": 1}, {})) == "1" else None
     except Exception:  # noqa: BLE001 - not installed, in an unsuitable version, or without wasmtime's library
         return None
 
