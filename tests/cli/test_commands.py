@@ -79,8 +79,8 @@ def test_the_exit_status_of_inspect_depends_on_the_severity(
     result = without_optional_engines(json.loads(output("inspect", name, "--json", status=status)))
     assert result.pop("path") == name
     assert expected(MODELS / name)["report.json"] == json_text(result)
-    for level, result in zip(("note", "warning", "error", "never"), by_level, strict=True):
-        assert run("inspect", name, "--fail-on", level).exit_code == int(result)
+    for level, status_of_level in zip(("note", "warning", "error", "never"), by_level, strict=True):
+        assert run("inspect", name, "--fail-on", level).exit_code == int(status_of_level)
 
 
 def test_the_text_report_shows_everything_at_a_glance() -> None:

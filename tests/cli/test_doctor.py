@@ -22,7 +22,7 @@ from server_bugs import BUGS
 
 import toolfmt
 from toolfmt.cli.commands import main
-from toolfmt.cli.doctor.checks import differences, problems
+from toolfmt.cli.doctor.checks import differences, problems, undecided
 from toolfmt.cli.doctor.connection import Connection, connect
 from toolfmt.cli.doctor.examination import Examination
 from toolfmt.cli.doctor.explanations import EXPLANATIONS, Context
@@ -785,3 +785,16 @@ def test_a_series_that_was_stopped_is_not_healthy() -> None:
     connection = Connection(ChatCompletions(), "http://127.0.0.1:9/v1/chat/completions")
     made = [Examination(connection, "m", "", Transport(1), has_calls=True, stopped=why) for why in ("", "interrupted")]
     assert [examination.status for examination in made] == ["healthy", "undecided"]
+
+
+def test_a_check_is_undecided_if_the_model_does_something_else() -> None:
+    """A server that always answers with the same call shows nothing about the other checks."""
+    always = ServerResponse(False, calls=[ResponseCall("1", "get_weather", ['{"city": "Oslo", "days": 3}'])])
+    reasons = {probe.name: undecided(probe, always) for probe in probes(None)}
+    assert reasons["one-call"] == reasons["required"] == ""
+    assert reasons["no-call"] == "the model called a tool"
+    assert reasons["nested-values"] == reasons["no-arguments"] == reasons["named"] == "the model called another tool"
+    assert reasons["reasoning"] == "the model did not reason"
+    thinking = ServerResponse(False, reasoning="Bergen.", calls=always.calls)
+    assert undecided(next(probe for probe in probes(None) if probe.name == "reasoning"), thinking) == ""
+    assert undecided(next(probe for probe in probes(None) if probe.name == "no-call"), ServerResponse(False)) == ""

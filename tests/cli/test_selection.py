@@ -58,8 +58,9 @@ def test_several_runtimes_are_those_of_any_of_them() -> None:
         ((), 1),
         (("--runtime", "mlx-lm"), 1),
         (("--runtime", "vLLM"), 0),
-        (("--runtime", "vLLM", "--fail-on", "warning"), 1),
-        (("--runtime", "vLLM", "--fail-on", "warning", "--ignore", "TF024"), 0),
+        (("--runtime", "vLLM", "--fail-on", "warning"), 0),
+        (("--runtime", "llama.cpp", "--fail-on", "warning"), 1),
+        (("--runtime", "llama.cpp", "--fail-on", "warning", "--ignore", "TF021"), 0),
         (("--runtime", "vLLM", "--require", "tools"), 0),
     ],
 )

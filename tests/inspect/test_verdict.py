@@ -131,6 +131,16 @@ def test_errors_that_fail_and_errors_that_a_setting_solves_are_separate_sentence
     )
 
 
+def test_runtimes_in_which_calls_arrive_as_text_are_not_native() -> None:
+    advice = [Advice("vLLM", "toolfmt.Parser()", "tools as text"), *ADVICE]
+    made = verdict([], JSON, "template", advice, runtimes=["vLLM"])
+    assert (made.tools, made.sentence) == (
+        "adapted",
+        "In vLLM, calls arrive as text, which toolfmt's parser reads. Format: json (verified, 6/6 round trips).",
+    )
+    assert verdict([], JSON, "template", advice).tools == "native"
+
+
 def test_runtimes_that_fail_without_an_error_make_a_broken_model() -> None:
     advice = [*ADVICE[:-1], Advice("llama.cpp", "no parser for this format", "fails")]
     assert verdict([], JSON, "template", advice).tools == "native"

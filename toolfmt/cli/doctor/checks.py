@@ -63,6 +63,8 @@ def undecided(probe: Probe, response: ServerResponse) -> str:
     if probe.name == "cut":
         ended = not response.cut and not response.problems
         return "the model wrote a short response, or the server ignores max_tokens" if ended else ""
+    if probe.name == "no-call":
+        return "the model called a tool" if response.calls else ""
     if not probe.calls:
         return ""
     if response.cut:
@@ -71,6 +73,10 @@ def undecided(probe: Probe, response: ServerResponse) -> str:
         return "the model did not call a tool"
     if len(response.calls) < len(probe.calls):
         return "the model made one call"
+    if response.calls[0].name in TOOL_NAMES - {name for name, _ in probe.calls}:
+        return "the model called another tool"
+    if probe.name == "reasoning" and not response.reasoning:
+        return "the model did not reason"
     if probe.name == "markers" and _object(response.calls[0].arguments) != probe.calls[0][1]:
         return "the model wrote another value"
     return ""

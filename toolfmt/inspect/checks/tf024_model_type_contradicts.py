@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
+from toolfmt.inspect.runtimes.template_choice import MLX_SWIFT_LM
 
 SEVERITY: Severity = "warning"
 SOLVED_BY_SETTINGS = True
@@ -42,4 +43,5 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         f"The model type {model_type} implies the {typed[0].name} format, but the template renders {rendered}.",
         f"Use the settings that this report shows for each runtime, not the parser for {typed[0].name}.",
         facts.capabilities["tool_calls"].line,
+        runtimes=(MLX_SWIFT_LM,),
     )

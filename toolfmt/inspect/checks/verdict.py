@@ -130,6 +130,9 @@ def _working(
             "adapted",
             f"{first} Format: {_known(format)}. If not adapted: {_named(by_render)}.{prompt}",
         )
+    if not any(one.status in (*WORKING, "unknown") for one in verdicts.values()):
+        text = listed(runtime for runtime, one in verdicts.items() if one.status == "tools as text")
+        return "adapted", f"In {text}, calls arrive as text, which toolfmt's parser reads. Format: {_known(format)}."
     if by_prompt:
         return (
             "adapted",
