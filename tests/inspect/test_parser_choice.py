@@ -324,6 +324,7 @@ def test_a_parser_that_needs_a_token_is_named_only_for_tokenizers_that_have_it(t
     assert flags(toolfmt.load(tmp_path, trusted=True).inspect())[VLLM][-1] == "llama3_json"
 
 
-def test_a_parser_that_sends_arguments_twice_is_not_named() -> None:
-    found = choose(get("xlam"), VLLM)
-    assert (found.name, found.why_not) == ("", "xlam sends the arguments of a call twice in a stream")
+@pytest.mark.parametrize(("format", "parser"), [("xlam", "xlam"), ("gemma", "functiongemma")])
+def test_a_parser_that_sends_invalid_arguments_in_a_stream_is_not_named(format: str, parser: str) -> None:
+    found = choose(get(format), VLLM)
+    assert (found.name, found.why_not) == ("", f"{parser} sends invalid arguments in a stream")

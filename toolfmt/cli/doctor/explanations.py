@@ -115,8 +115,8 @@ EXPLANATIONS: dict[str, Explanation] = {
         _SERVER,
     ),
     "stream-differs": Explanation(
-        "The same request gives another result when it is streamed. Both were repeated, and the whole one is always "
-        "the same.",
+        "The same request gives another result when it is streamed. Repeated responses that are not streamed are "
+        "identical.",
         "Send requests with `stream: false`, or update the server.",
     ),
     "stream-broken": Explanation("Clients cannot distinguish a complete response from one that broke off.", _SERVER),

@@ -56,7 +56,7 @@ def _conclusion(diagnosis: Diagnosis) -> Text:
     if diagnosis.examination.stopped and diagnosis.examination.problems:
         lines.append(f"Not complete: {diagnosis.examination.stopped}.")
     if diagnosis.examination.is_random:
-        lines.append("The model is random at temperature 0: streamed and whole responses were not compared by value.")
+        lines.append("The same request gave different responses at temperature 0, so values were not compared.")
     style = {0: "bold green", 1: "bold red"}.get(diagnosis.exit_status, "bold yellow")
     return Text("\n".join(map(visible, lines)), style)
 

@@ -1,7 +1,7 @@
 """Select which findings are shown, by codes, names and severities, without those that are ignored.
 
 `Selection.of` parses the options. `apply` takes a report and returns it with the selected findings. Neither the
-inspection nor the verdict changes, which is made of all findings; it changes only if runtimes are selected. Findings
+inspection nor the verdict changes. The verdict uses all findings of the selected runtimes. Findings
 that a configuration ignores are `Report.ignored`, like those that the template ignores; `--ignore` leaves them out.
 """
 

@@ -83,7 +83,7 @@ def for_runtimes(report: Report, names: Collection[str]) -> Report:
 def accepted_verdict(report: Report) -> Verdict:
     """Return the verdict on the model as if it did not have the ignored findings.
 
-    Who ignores that the template shows no tools accepts that the prompt describes them.
+    If the ignored finding is that the template drops the tools, the user accepts that the prompt describes them.
     """
     if not report.ignored:
         return report.verdict

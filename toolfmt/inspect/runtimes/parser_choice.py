@@ -89,7 +89,10 @@ NEED_A_TOKEN: Mapping[tuple[str, str], str] = {
 }
 """Parsers that raise an error if the tokenizer does not have this token."""
 
-MISSTREAM: Mapping[tuple[str, str], str] = {(VLLM, "xlam"): "sends the arguments of a call twice in a stream"}
+MISSTREAM: Mapping[tuple[str, str], str] = {
+    (VLLM, "xlam"): "sends invalid arguments in a stream",
+    (VLLM, "functiongemma"): "sends invalid arguments in a stream",
+}
 """Parsers that parse whole responses correctly, but not streams (run with vLLM 0.33.0), and the error."""
 
 

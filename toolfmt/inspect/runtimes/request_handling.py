@@ -51,7 +51,7 @@ TemplateProperty: TypeAlias = Literal[
     "channel-markers",  # its text contains `<|channel|>`
     "system-supported",  # it reads the content of a system message
     "reads-arguments",  # it renders a call whose arguments are an object, and reads a member
-    "ignores-arguments",  # the opposite
+    "ignores-arguments",  # "reads-arguments" does not hold
     "fails-with-tools",  # it raises an error with the tools in their usual form
 ]
 """A property of a template on which its handling depends."""
@@ -77,8 +77,6 @@ class RequestHandling:
     depends: Mapping[RequestForm, TemplateProperty] = field(default_factory=lambda: MappingProxyType({}))
     own_encoders: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Model types of config.json whose template is not used, and what is used instead."""
-    conditional_encoders: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """The same for model types whose template is not used on a condition."""
 
     @property
     def content_depends(self) -> bool:
@@ -87,11 +85,9 @@ class RequestHandling:
 
 
 def _forms(*forms: RequestForm) -> frozenset[RequestForm]:
-    """Return the forms that a runtime passes, with those that each one passes."""
+    """Return the forms that a runtime passes, with those that every runtime passes."""
     return frozenset(("client-ids", "unnamed-results", *forms))
 
-
-_MISTRAL = "mistral_common, if the repository has consolidated*.safetensors and tekken.json or tokenizer.model.v*"
 
 _HANDLING = (
     RequestHandling(
@@ -143,7 +139,9 @@ _HANDLING = (
                 "developer-role": "names-developer",
             }
         ),
-        # vllm/config/model.py (by architecture), vllm/renderers/online_renderer.py, vllm/tokenizers/registry.py.
+        # vllm/config/model.py (by architecture), vllm/renderers/online_renderer.py, vllm/tokenizers/registry.py. Not
+        # listed, because it does not depend on the model type: mistral_common, if the repository has
+        # consolidated*.safetensors and tekken.json or tokenizer.model.v*.
         MappingProxyType(
             {
                 "gpt_oss": "openai_harmony",
@@ -154,7 +152,6 @@ _HANDLING = (
                 "inkling_mm_model": "its own encoder (vllm/renderers/inkling.py)",
             }
         ),
-        MappingProxyType({"mistral": _MISTRAL, "mistral3": _MISTRAL}),
     ),
     # Arguments that are not an object are rejected. Each call gets `index: null`, each tool `defer_loading: null`.
     RequestHandling(
@@ -177,23 +174,20 @@ _HANDLING = (
         "chat_template_kwargs",
         # It counts a template that contains image, audio, video or vision as one with such a loop.
         MappingProxyType({"content-parts": "loops-over-content", "bare-tools": "fails-with-tools"}),
-        # sglang/srt/entrypoints/openai/chat_encoding.py, resolve_chat_encoding_spec; parser/python_chat_template.py.
+        # sglang/srt/entrypoints/openai/chat_encoding.py, resolve_chat_encoding_spec. The flag --tool-call-parser
+        # selects the encoder of DeepSeek V3.2 too. Not listed, because it depends on more than the model type: its own
+        # code for the template of GLM-5.3 (parser/python_chat_template.py).
         MappingProxyType(
             {
+                "deepseek_v32": "its own encoder (encoding_dsv32.py)",
                 "deepseek_v4": "its own encoder (deepseek_recipe_renderer.py)",
                 "deepseek_v41": "its own encoder (deepseek_recipe_renderer.py)",
                 "kimi_k3": "the tokenizer's own code",
                 "inkling_mm_model": "its own encoder (inkling_renderer.py)",
             }
         ),
-        MappingProxyType(
-            {
-                "deepseek_v32": "its own encoder if the directory has no template (encoding_dsv32.py)",
-                "glm_moe_dsa": "its own code for the template of GLM-5.3 (python_chat_template.py)",
-            }
-        ),
     ),
-    # `arguments: ""` stays a string. Only text may be sent as parts.
+    # `arguments: ""` stays a string. Only text may be sent as parts, unless the model has an image processor.
     RequestHandling(
         MLX_LM,
         VERSIONS[MLX_LM],
