@@ -118,7 +118,7 @@ def test_every_directory_of_tests_is_that_of_a_package() -> None:
 
 def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
     taken = len(request.session.items)
-    assert depth.all_cases or taken <= 5_300  # two minutes on two idle cores; a test with many cases is sampled
+    assert depth.all_cases or taken <= 5_400  # two minutes on two idle cores; a test with many cases is sampled
 
 
 LONG_MODULES = {

@@ -37,7 +37,13 @@ def what_is_worse(before: Report, after: Report, keys: Collection[FindingKey], m
 
 
 def _is_better(change: ReportChange) -> bool:
-    """Return whether an answer is now `yes` and was not, or is `yes` for another reason if any reason is fine."""
+    """Return whether an answer is now `yes` and was not, or is `yes` for another reason if any reason is fine.
+
+    Another template engine may render more conversations, if no more of them differ.
+    """
+    if change.what.startswith("portability.") and change.a is not None and change.b is not None:
+        was, is_now = (one["renders"] - one["same"] for one in (change.a, change.b))
+        return bool(is_now <= was and change.b["renders"] >= change.a["renders"])
     if not change.what.startswith(("capabilities.", "details.", "safety.")) or change.a is None or change.b is None:
         return False
     was_no = change.a["answer"] != "yes" and not change.what.startswith("safety.")
