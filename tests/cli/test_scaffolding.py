@@ -459,7 +459,7 @@ def test_outside_of_a_clone_there_is_nothing_to_write_into(tmp_path: Path, monke
 def test_a_clone_is_found_from_any_folder_of_it(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(clone / "corpus")
     assert run("dev", "new-finding", "tools-printed-twice").exit_code == 0
-    assert (clone / CHECKS / "tf095_tools_printed_twice.py").is_file()
+    assert (clone / CHECKS / "tf096_tools_printed_twice.py").is_file()
 
 
 def test_it_is_reported_if_the_running_toolfmt_is_not_the_one_of_the_clone(clone: Path) -> None:
@@ -572,19 +572,19 @@ def test_a_finding_gets_the_next_code_its_module_and_its_templates(clone: Path) 
     assert (result.exit_code, result.stdout.splitlines()) == (
         0,
         [
-            f"made     {CHECKS}/tf095_tools_printed_twice.py",
-            "made     tests/findings/TF095/with.jinja",
-            "made     tests/findings/TF095/without.jinja",
-            "made     tests/findings/TF095/expected.json",
+            f"made     {CHECKS}/tf096_tools_printed_twice.py",
+            "made     tests/findings/TF096/with.jinja",
+            "made     tests/findings/TF096/without.jinja",
+            "made     tests/findings/TF096/expected.json",
             f"changed  {FINDINGS}",
-            "pytest -k TF095 lists what is missing; CONTRIBUTING.md has the next steps",
+            "pytest -k TF096 lists what is missing; CONTRIBUTING.md has the next steps",
         ],
     )
-    assert "tools-printed-twice is TF095" in result.stderr
+    assert "tools-printed-twice is TF096" in result.stderr
     before, after = ((root / FINDINGS).read_text("utf-8") for root in (ROOT, clone))
-    last = '    "tf094_response_start",\n'
-    assert after == before.replace(last, f'{last}    "tf095_tools_printed_twice",\n')
-    check = module(clone / CHECKS / "tf095_tools_printed_twice.py")
+    last = '    "tf095_ignore_comment",\n'
+    assert after == before.replace(last, f'{last}    "tf096_tools_printed_twice",\n')
+    check = module(clone / CHECKS / "tf096_tools_printed_twice.py")
     facts = toolfmt.load(OWN, trusted=True)
     assert check.SEVERITY == "note"
     assert all(
@@ -599,7 +599,7 @@ def test_codes_continue_after_the_last_one_that_is_listed_or_exists(clone: Path)
     (clone / CHECKS / "tf100_half_made.py").write_text("")
     assert run("dev", "new-finding", "two", at=clone).exit_code == 0
     assert (clone / CHECKS / "tf101_two.py").is_file()
-    assert '    "tf095_one",\n    "tf101_two",\n' in (clone / FINDINGS).read_text("utf-8")
+    assert '    "tf096_one",\n    "tf101_two",\n' in (clone / FINDINGS).read_text("utf-8")
     (clone / CHECKS / "tf999_the_last.py").write_text("")
     assert error_line("dev", "new-finding", "three", at=clone).startswith("there is no code after TF999")
 
@@ -625,11 +625,11 @@ def test_an_invalid_finding_name_is_rejected(clone: Path, name: str, message: st
 
 
 def test_the_template_of_a_finding_is_not_written_over(clone: Path) -> None:
-    (clone / "tests/findings/TF095").mkdir(parents=True)
-    (clone / "tests/findings/TF095/with.jinja").write_text("mine")
+    (clone / "tests/findings/TF096").mkdir(parents=True)
+    (clone / "tests/findings/TF096/with.jinja").write_text("mine")
     message = error_line("dev", "new-finding", "twice", at=clone)
-    assert message.startswith("tests/findings/TF095/with.jinja: there already, and nothing is overwritten")
-    assert not (clone / CHECKS / "tf095_twice.py").exists()
+    assert message.startswith("tests/findings/TF096/with.jinja: there already, and nothing is overwritten")
+    assert not (clone / CHECKS / "tf096_twice.py").exists()
 
 
 # --- filled in, they pass the contract tests
@@ -790,8 +790,8 @@ def fill(file: Path) -> None:
 def test_a_finding_is_finished_by_following_the_tests(whole: Path) -> None:
     status, printed = command(whole, "toolfmt", "dev", "new-finding", "tools-printed-twice")
     assert (status, "the toolfmt that runs" in printed) == (0, False)
-    check, folder = whole / CHECKS / "tf095_tools_printed_twice.py", whole / "tests/findings/TF095"
-    pytest_command = ("pytest", "-q", "-p", "no:cacheprovider", "tests/findings", "-k", "TF095")
+    check, folder = whole / CHECKS / "tf096_tools_printed_twice.py", whole / "tests/findings/TF096"
+    pytest_command = ("pytest", "-q", "-p", "no:cacheprovider", "tests/findings", "-k", "TF096")
     check_linted(whole, whole / CHECKS)
     status, printed = command(whole, *pytest_command)
     assert status == 1
@@ -800,7 +800,7 @@ def test_a_finding_is_finished_by_following_the_tests(whole: Path) -> None:
         "test_a_template_with_it_has_the_finding_and_one_without_it_does_not",
         "test_a_finding_is_complete",
     ]
-    for file in (f"{CHECKS}/tf095_tools_printed_twice.py", "tests/findings/TF095/with.jinja"):
+    for file in (f"{CHECKS}/tf096_tools_printed_twice.py", "tests/findings/TF096/with.jinja"):
         assert f"\n{file}:1: " in printed
     text = check.read_text("utf-8")
     text = re.sub(r"#? ?TO FILL: what shows it in the prompt", "</tools></tools>", text)

@@ -41,7 +41,7 @@ from documentation.command_line import pages as command_line_pages  # noqa: E402
 from documentation.name_pages import adaptations  # noqa: E402  # needs mkdocs
 from documentation.repository_links import DOCS, ROOT  # noqa: E402  # needs mkdocs
 
-_MOST_HTML = 400_000
+_MOST_HTML = 410_000  # the reference of all names in Python is the largest page
 _MOST_LOADED = 1_600_000
 """Bytes of a page with all that it loads, uncompressed; the index of the search is most of it."""
 _UNREADABLE = (Path(__file__).parents[1] / "support" / "unreadable_text.js").read_text(encoding="utf-8")

@@ -262,9 +262,9 @@ class Finding(JsonRecord):
     runtimes: tuple[str, ...] = ()
     """The runtimes in which it happens. Other runtimes convert the request first, or have nothing to do with it."""
     ignored_by: str = ""
-    """What ignores it: `template`, or the name of a configuration file. Empty if nothing does."""
+    """`template` or the configuration that ignores it; empty if none does."""
     reason: str = ""
-    """The reason there; empty without one."""
+    """The reason there, or empty."""
 
     @property
     def key(self) -> FindingKey:
@@ -610,7 +610,7 @@ class Report:
     prompts: dict[str, SamplePrompt] = field(default_factory=dict)
     left_out: int = 0
     accepted_verdict: Verdict | None = None
-    """The verdict without the ignored findings, for checks that require tools; not in the JSON."""
+    """The verdict without ignored findings; not in the JSON."""
     basis: VerdictBasis = field(default_factory=VerdictBasis)
     """What the verdict needs in addition, to be made again for some runtimes; not in the JSON."""
 
