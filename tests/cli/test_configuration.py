@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,16 @@ def test_a_configuration_next_to_a_single_template_is_skipped(monkeypatch: pytes
     assert find_configuration(["org/name"], lambda line: None).name == "toolfmt.toml"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege")
+def test_a_link_to_the_model_is_the_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("", f"{ENCODED}/toolfmt.toml")
+    (project / "link").symlink_to(project / ENCODED)
+    monkeypatch.chdir(ENCODED)
+    skipped: list[str] = []
+    assert find_configuration([str(project / "link")], skipped.append).file is None
+    assert len(skipped) == 1
+
+
 # --- what its keys do
 
 
@@ -186,6 +197,11 @@ def test_patterns_name_paths_from_the_file_and_repositories() -> None:
     assert made.for_model("Qwen/Qwen3-Coder") == own
     assert made.for_model(ENCODED) == Options()
     assert made.for_model("Qwen3/Qwen") == Options()
+    Path("a[b]/inside").mkdir(parents=True)
+    inside = replace(made, models=(("inside", own), ("../models/in-conflict", own)))
+    assert inside.for_model("a[b]/inside") == own
+    assert inside.for_model(f"{CONFLICT}/config.json") == own
+    assert inside.for_model(FRAMES) == Options()
 
 
 def test_models_have_their_own_selection_in_every_output(tmp_path: Path) -> None:
@@ -205,6 +221,21 @@ def test_the_lines_of_continue_have_everything_and_their_status_is_that_of_the_r
         assert made.exit_code == 0, made.stderr
     assert "TF022" in codes(json.loads(Path("lines.jsonl").read_text("utf-8")))
     assert run("inspect", CONFLICT, "--json", "--continue", "lines.jsonl", "--isolated").exit_code == 1
+
+
+def test_a_resumed_run_knows_what_the_template_ignores() -> None:
+    lost = (FINDINGS / "TF090/with.jinja").read_text("utf-8")
+    for comment, status in (("", 1), ("{# toolfmt: ignore[TF090] we know #}\n", 0)):
+        write(comment + lost, f"t/lost{status}.jinja")
+        arguments = (f"t/lost{status}.jinja", "--require", "tools", "--json", "--continue", f"lines{status}.jsonl")
+        assert [run("inspect", *arguments).exit_code for _ in range(2)] == [status, status]
+
+
+def test_an_ignored_finding_is_not_new() -> None:
+    write(json.dumps(inspect(FRAMES)[1]), "before.json")
+    write("ignore = ['TF014']")
+    report = inspect(ENCODED, "--baseline", "before.json")[1]
+    assert [("new" in one) for one in (*report["ignored"], *report["findings"])] == [False, True]
 
 
 def test_what_the_configuration_ignores_is_not_fixed() -> None:

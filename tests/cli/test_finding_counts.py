@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from invented_reports import REPORTS, finding, run, run_json
 
+from toolfmt.inspect.checks import ALL_OUTCOMES
+from toolfmt.inspect.fix.known_fixes import is_fixable
+
 HOSTILE = "we know\x1b[31m <script>alert(1)</script> `@team` ]]>"
 
 
@@ -139,6 +142,20 @@ def test_junit_has_skipped_tests() -> None:
     assert text.count("<failure") == 0
     made = run("accepted", "--output-format", "junit", "--fail-on", "warning", "--ignore", "TF004,TF014")
     assert ("<failure" in made.stdout, made.exit_code) == (False, 0)
+
+
+def test_an_ignored_note_is_a_skipped_test_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    note = replace(finding("TF038", "note"), ignored_by="template", reason="we know")
+    monkeypatch.setitem(REPORTS, "accepted", replace(REPORTS["clean"], ignored=(note,)))
+    assert '<skipped type="note" message="ignored by the template (we know), note: What' in printed(
+        "--output-format", "junit"
+    )
+
+
+def test_what_a_setting_or_a_change_of_the_template_fixes_is_fixable() -> None:
+    fixable = {code for code, outcome in ALL_OUTCOMES if is_fixable((code, outcome))}
+    assert {"TF014", "TF022"} <= fixable
+    assert not {"TF004", "TF055", "TF093"} & fixable
 
 
 def test_annotations_have_only_what_is_not_ignored() -> None:

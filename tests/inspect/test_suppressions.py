@@ -11,14 +11,20 @@ from typing import Any
 import depth
 import pytest
 from command_line import run
-from inspection_templates import TEMPLATE, changed
+from inspection_templates import EITHER_FORM, TEMPLATE, changed
 from model_cases import MODELS, made, shared_names, shared_template
 
 import toolfmt
+from toolfmt._util.typed_json import UnreadableJson
+from toolfmt.cli.bug_report.report import _inspection
+from toolfmt.cli.rules.selection import Selection
 from toolfmt.inspect.checks import ALL_OUTCOMES, CHECKS, explain, is_protected
+from toolfmt.inspect.checks.verdict import for_runtimes
 from toolfmt.inspect.comparison import compare
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Finding, Report
+from toolfmt.model.batch import InspectionOutcome
+from toolfmt.model.jobs import _check_report
 
 STRICT = changed(
     (
@@ -207,3 +213,51 @@ def test_a_difference_that_one_of_them_ignores_is_named_and_does_not_count(tmp_p
         "TF017",
     ]
     assert "we send objects" not in run("diff", str(a), str(b), "--ignore", "TF014,TF017").stdout
+
+
+def test_a_report_on_some_runtimes_has_the_ignored_findings_that_concern_them() -> None:
+    plain, ignoring = inspect_template(STRICT), inspect_template(commented("ignore[TF014] we send objects"))
+    for name, expected in (("transformers", ["TF014"]), ("vLLM", [])):
+        restricted = for_runtimes(ignoring, [name])
+        assert codes(restricted.ignored) == expected
+        assert restricted.verdict == for_runtimes(plain, [name]).verdict
+    assert for_runtimes(plain, ["transformers"]).verdict.runtimes["transformers"].codes[:1] == ("TF014",)
+
+
+def test_an_ignored_finding_shows_special_tokens_by_name() -> None:
+    printing = "{{- bos_token + '\n' }}" + changed(
+        ("{{ message.content or '' }}", "{{ message.content or '' }}{{ eos_token }}"),
+        (EITHER_FORM, "{% set arguments = call.function.arguments ~ eos_token %}"),
+    )
+    (plain,) = [one for one in inspect_template(printing).findings if one.outcome == "object-rejected"]
+    report = inspect_template(commented("ignore[object-rejected]", template=printing))
+    assert "{{ eos_token }}" in plain.message
+    assert [one.message for one in report.ignored] == [plain.message]
+
+
+def test_what_a_worker_returns_has_only_known_findings() -> None:
+    report = inspect_template(commented("ignore[TF014]"))
+    _check_report(report)
+    with pytest.raises(UnreadableJson):
+        _check_report(replace(report, ignored=(replace(report.ignored[0], code="TF999"),)))
+
+
+def test_in_brief_an_ignored_finding_has_no_text() -> None:
+    report = InspectionOutcome("m", inspect_template(commented("ignore[TF014] we send objects"))).in_brief().report
+    assert report is not None
+    assert [(one.code, one.message, one.line, one.reason) for one in report.ignored] == [
+        ("TF014", "", None, "we send objects")
+    ]
+
+
+def test_findings_of_a_selection_to_fix_are_not_ignored() -> None:
+    report = inspect_template(commented("ignore[TF014] we send objects"))
+    keys = Selection.of(accepted=[("TF061", "we know")], configuration="toolfmt.toml").keys_for(report)
+    assert ("TF017", "content-null-printed") in keys
+    assert not keys & {("TF014", "double-encoded"), ("TF061", "parser-not-inferred")}
+    assert ("TF014", "object-rejected") in keys  # a change could cause it
+
+
+def test_a_bug_report_has_ignored_findings() -> None:
+    plain, ignoring = (_inspection(inspect_template(text)) for text in (STRICT, commented("ignore[TF014, TF061]")))
+    assert sorted(one[0] for one in ignoring["findings"]) == sorted(one[0] for one in plain["findings"])
