@@ -134,6 +134,16 @@ def test_options_of_the_configuration_apply_and_the_command_line_wins() -> None:
     assert inspect("t/text.jinja", "--isolated")[0] == 0
 
 
+def test_the_report_names_what_leaves_findings_out() -> None:
+    write("select = ['TF061']", "my.toml")
+    for options, expected in (
+        ((), "1 warning, 3 excluded by `select` in my.toml"),
+        (("--ignore", "TF037"), "1 warning, 3 excluded by `select` in my.toml or --ignore"),
+        (("--select", "TF061"), "1 warning, 3 excluded by --select or --ignore"),
+    ):
+        assert f"{expected}\n" in run("inspect", ENCODED, "--config", "my.toml", *options).stdout
+
+
 @pytest.mark.parametrize(
     "ignore",
     [

@@ -53,5 +53,5 @@ def counts(report: Report) -> str:
     by = Counter(ignorer(one) for one in report.ignored)
     parts += [f"{number} ignored by {visible(name)}" for name, number in by.items()]
     if report.left_out:
-        parts.append(f"{report.left_out} excluded by --select or --ignore")
+        parts.append(f"{report.left_out} excluded by {visible(report.left_out_by)}")
     return ", ".join(parts) if parts else "no problems found"

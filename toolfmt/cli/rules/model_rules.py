@@ -72,5 +72,8 @@ class ModelRules:
     def _rules(self, options: Options) -> Rules:
         runtimes = options.runtimes or ()
         selection = Selection.of(options.select or (), self.ignore, runtimes, options.ignore, self.configuration.name)
+        if options.select != self.options.select:
+            by = " or ".join([f"`select` in {self.configuration.name}", *["--ignore"] * bool(self.ignore)])
+            selection = replace(selection, left_out_by=by)
         failing = Failing(options.fail_on or "error", options.require == "tools", bool(runtimes), self.baseline)
         return Rules(selection, failing)

@@ -35,6 +35,8 @@ class Selection:
     """The findings that a configuration ignores, with the reasons. The first reason counts."""
     configuration: str = ""
     """The name of the configuration."""
+    left_out_by: str = "--select or --ignore"
+    """What leaves findings out, in the report."""
 
     @classmethod
     def of(
@@ -68,7 +70,13 @@ class Selection:
         left_out = sum(map(len, groups)) - len(findings) - len(notes) - len(ignored)
         accepted = accepted_verdict(report)
         return replace(
-            report, findings=findings, notes=notes, ignored=ignored, left_out=left_out, accepted_verdict=accepted
+            report,
+            findings=findings,
+            notes=notes,
+            ignored=ignored,
+            left_out=left_out,
+            left_out_by=self.left_out_by,
+            accepted_verdict=accepted,
         )
 
     def ignoring(self, report: Report) -> Report:

@@ -609,6 +609,8 @@ class Report:
     """What rendering needs. The JSON only has what ends a response, and the part of it in the generation prompt."""
     prompts: dict[str, SamplePrompt] = field(default_factory=dict)
     left_out: int = 0
+    left_out_by: str = "--select or --ignore"
+    """What the caller excluded them with; not in the JSON."""
     accepted_verdict: Verdict | None = None
     """The verdict without ignored findings; not in the JSON."""
     basis: VerdictBasis = field(default_factory=VerdictBasis)
