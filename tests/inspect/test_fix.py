@@ -37,7 +37,7 @@ from toolfmt.inspect.fix.reinspection import what_is_worse
 from toolfmt.inspect.fix.small_files import CannotCopy, write
 from toolfmt.inspect.fix.verification import NOT_SHOWN, judged
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.report.report import Finding, FindingKey, Report
+from toolfmt.inspect.report.report import Finding, FindingKey, Portability, Report
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.model.batch import Inspector
 from toolfmt.model.fix import fixed_copy
@@ -558,6 +558,18 @@ def test_a_second_inspection_reports_what_is_worse() -> None:
     evidence = tuple(replace(one, tolerated=("python_literals",)) for one in after.format.evidence)
     worse = replace(after, format=replace(after.format, evidence=evidence))
     assert what_is_worse(before, worse, keys("TF017")) == "calls are read back worse: python_literals"
+
+
+@pytest.mark.parametrize(("was", "now", "what"), [(8, 9, ""), (8, 8, ""), (9, 8, "something else changes")])
+def test_a_fix_may_make_another_engine_render_more_but_not_less(was: int, now: int, what: str) -> None:
+    before = inspect_files(template_alone(NULL, Path("t.jinja")))
+    after = fix_template(NULL, "TF017").report
+
+    def with_engine(report: Report, same: int) -> Report:
+        return replace(report, sections=replace(report.sections, engines=(Portability("minijinja", 9, same),)))
+
+    worse = what_is_worse(with_engine(before, was), with_engine(after, now), keys("TF017"))
+    assert worse == (f"{what}: portability.minijinja" if what else "")
 
 
 # --- the source and JSON
