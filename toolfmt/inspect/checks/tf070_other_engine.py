@@ -38,7 +38,8 @@ In llama.cpp (b10775):
   and nothing in llama.cpp, as intended. Write `value or ''` or `value | tojson`.
 - `{% continue %}` and `{% break %}` inside of `{% if %}` remove what that `if` has printed: EXAONE 4.0 loses the system
   message. Use `{% else %}` instead.
-- `//`, `**`, `%` of a string, `is sameas`, `dict()` and the filters `batch` and `sum` fail.
+- `//`, `**`, `%` of a string, `is sameas`, `dict()`, `{% raw %}`, the filters `batch` and `sum`, and the filters
+  `default` and `list` of an object fail. So does a namespace with a name that is a method, such as `ns.items`.
 - A parameter of a test without parentheses fails: write `x is eq(1)` instead of `x is eq 1`.
 - `selectattr('key', 'undefined')` fails: with two parameters, the first is read as the test.
 - A loop over a string fails. The filter `format` returns its text unchanged.
