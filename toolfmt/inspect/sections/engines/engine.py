@@ -62,7 +62,7 @@ class Engine(Protocol):
 
 def tag_around(source: bytes, offset: int) -> str:
     """Return the tag of the template that contains this offset, shortened for the report."""
-    opened = max(source.rfind(b"{%", 0, offset + 1), source.rfind(b"{{", 0, offset + 1))
+    opened = max(source.rfind(b"{%", 0, offset), source.rfind(b"{{", 0, offset))
     closing = [end for end in (source.find(b"%}", offset), source.find(b"}}", offset)) if end >= 0]
     if opened < 0 or not closing:
         return "the template"

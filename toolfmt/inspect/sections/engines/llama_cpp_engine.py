@@ -53,6 +53,7 @@ _NAMED = (
     (r"Unknown statement: (\w+)", "{{% {} %}}"),
 )
 """The engine's errors for unknown constructs, and their names in the report."""
+_NOT_ASCII = re.compile(r"[^\0-\x7f]")
 _POSITION = re.compile(r"at line (\d+), column (\d+) in source:")
 _EXCERPT = re.compile(r"\n\.\.\.(.*)\.\.\.\n( *)\^")
 
@@ -75,19 +76,22 @@ class LlamaCppEngine:
     def render(self, request: EngineRequest) -> str:
         template = request.template
         context = {**request.tokens, **request.values, _REQUESTED: True}
-        result = self._run(_BEFORE + template.source, context, as_llama_cpp=False)
-        error = result.get("error", "")
+        source = (_BEFORE + template.source).replace("\r\n", "\n")
+        result = self._run(source, context, as_llama_cpp=False)
+        if result.get("error", "").startswith("shim failure"):
+            # The prompt, or the part of the template that the error quotes, begins or ends inside of a character.
+            source = _NOT_ASCII.sub(lambda found: "x" * len(found[0].encode()), source)
+            result = self._run(source, context, as_llama_cpp=False)
+            if result["ok"]:
+                raise EngineFailure("the template", None, "the engine counts bytes, and the prompt is not valid UTF-8")
+        if result["ok"]:
+            return str(result["text"])
+        error = result["error"]
         if "std::bad_alloc" in error:
             raise NotTried
-        if error.startswith("shim failure"):
-            raise EngineFailure("the template", None, "the engine counts bytes, and the prompt is not valid UTF-8")
-        if not result["ok"] and self._run(template.source, context, as_llama_cpp=True)["ok"]:
+        if self._run(template.source, context, as_llama_cpp=True)["ok"]:
             raise NotTried  # llama.cpp does not pass these messages as they are
-        if result.get("stage") == "raise":
-            raise raised(template, error)
-        if not result["ok"]:
-            raise _failure(error, template)
-        return str(result["text"])
+        raise raised(template, error) if result["stage"] == "raise" else _failure(error, source.encode(), template)
 
     def with_filter(self, name: str, function: Callable[..., Any]) -> None:
         return None
@@ -190,28 +194,24 @@ def _cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
 # --- failures
 
 
-def _failure(error: str, template: ChatTemplate) -> EngineFailure:
+def _failure(error: str, source: bytes, template: ChatTemplate) -> EngineFailure:
     reason = error.rpartition("\nError: ")[2]
     what = quote(reason.splitlines()[0].removeprefix("parser: "))
-    source = (_BEFORE + template.source).replace("\r\n", "\n")
     offset = _offset(error, source)
-    line = None if offset is None else source.count("\n", 0, offset)
+    line = None if offset is None else source.count(b"\n", 0, offset)
     for pattern, name in _NAMED:
         if found := re.search(pattern, reason):
             return EngineFailure(name.format(found[1]), line or template.line_of(rf"\b{found[1]}\b"), what)
-    if offset is None:
-        return EngineFailure("the template", None, what)
-    return EngineFailure(tag_around(source.encode(), len(source[:offset].encode())), line, what)
+    written = (_BEFORE + template.source).replace("\r\n", "\n").encode()
+    return EngineFailure("the template" if offset is None else tag_around(written, offset), line, what)
 
 
-def _offset(error: str, source: str) -> int | None:
-    """Return where in the source the error is, from its line and column, or from its excerpt if that is unique."""
+def _offset(error: str, source: bytes) -> int | None:
+    """Return where the error is, from its line and column or from its excerpt. The engine counts bytes."""
     if found := _POSITION.search(error):
         line, column = map(int, found.groups())
-        before = source.split("\n")[: line - 1]
-        return sum(len(each) + 1 for each in before) + column - 1
+        return sum(len(each) + 1 for each in source.split(b"\n")[: line - 1]) + column - 1
     if found := _EXCERPT.search(error):
-        flat, excerpt, column = source.replace("\n", "↵"), found[1], len(found[2]) - len("...")
-        if flat.count(excerpt) == 1:
-            return min(flat.index(excerpt) + column, len(source))
+        begin = source.find(found[1].replace("↵", "\n").encode())
+        return None if begin < 0 else min(begin + len(found[2]) - len("..."), len(source))
     return None
