@@ -257,6 +257,15 @@ def test_a_template_that_hits_a_limit_is_not_tried(engine: LlamaCppEngine, sourc
 
 
 @installed
+@pytest.mark.parametrize("source", ["\ud800{{ messages[0].content }}", "{{ messages[0].content.nosuch() }}\ud800"])
+def test_text_that_is_not_unicode_is_not_tried(engine: LlamaCppEngine, source: str) -> None:
+    with pytest.raises(NotTried):
+        engine.render(request(source))
+    with pytest.raises(NotTried):
+        engine.render(request("{{ a }}", a="\ud800"))
+
+
+@installed
 def test_memory_is_limited(engine: LlamaCppEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     doubled = "{% set n = namespace(a='x') %}{% for i in range(16) %}{% set n.a = n.a ~ n.a %}{% endfor %}"
     source = doubled + "{{ n.a | length }}"

@@ -103,14 +103,14 @@ class LlamaCppEngine:
         """
         import wasmtime
 
-        request = json.dumps({"template": source, "context": context, "normalize": as_llama_cpp}).encode()
+        request = {"template": source, "context": context, "normalize": as_llama_cpp}
         with closing(wasmtime.Store(self._engine)) as store:
             store.set_fuel(_FUEL)
             store.set_limits(memory_size=_MEMORY)
             store.set_wasi(wasmtime.WasiConfig())
             try:
-                return dict(json.loads(self._output(store, request)))
-            except (wasmtime.Trap, wasmtime.WasmtimeError, ValueError) as error:
+                return dict(json.loads(self._output(store, json.dumps(request, ensure_ascii=False).encode())))
+            except (wasmtime.Trap, wasmtime.WasmtimeError, ValueError) as error:  # the last for a lone surrogate
                 raise NotTried from error
 
     def _output(self, store: Store, given: bytes) -> bytes:
