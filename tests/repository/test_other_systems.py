@@ -81,7 +81,9 @@ def run(environment: dict[str, str], *words: str, given: bytes = b"") -> tuple[i
     done = subprocess.run(
         command, input=given, env=environment, cwd=ROOT, capture_output=True, check=False, timeout=300
     )
-    return done.returncode, re.sub(rb'"seconds": [0-9.]+', b"", done.stdout), done.stderr
+    # wasmtime, which runs llama.cpp's engine, chooses its library by the name of the system.
+    printed = re.sub(rb', \{"engine": "llama\.cpp".*?"differences": \[\]\}', b"", done.stdout)
+    return done.returncode, re.sub(rb'"seconds": [0-9.]+', b"", printed), done.stderr
 
 
 def test_the_simulated_windows_lacks_the_posix_modules(windows: dict[str, str]) -> None:
