@@ -374,7 +374,7 @@ class Subject:
     def _adapted(self, runtime: str, messages: list[Message]) -> Message:
         """Return the request that `toolfmt render` prints; a library takes arguments in the template's form.
 
-        What render cannot change is changed as the findings tell users to do: TF041 asks for definitions that the
+        What render cannot change is changed as the findings advise: TF041 asks for definitions that the
         template accepts, TF078 for a system message.
         """
         codes = {finding.code for finding in self.report.findings if runtime in finding.runtimes}

@@ -157,7 +157,7 @@ _UNUSED = (
 
 
 class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Import an empty stand-in for each of the unused parts."""
+    """Import an empty substitute for each of the unused parts."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if any(name == unused or name.startswith(unused + ".") for unused in _UNUSED):
@@ -175,7 +175,7 @@ class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @cache
 def _sglang() -> tuple[Any, Any, Any]:
-    """Return SGLang's modules for chat requests, with stand-ins only while they are imported."""
+    """Return SGLang's modules for chat requests, with substitutes only while they are imported."""
     before = set(sys.modules)
     finder = _StandIns()
     sys.meta_path.insert(0, finder)
@@ -185,7 +185,7 @@ def _sglang() -> tuple[Any, Any, Any]:
         serving, protocol, templates = map(importlib.import_module, names)
     finally:
         sys.meta_path.remove(finder)
-        # The real parsers, which the fuzz kit uses, must be imported without the stand-ins.
+        # The real parsers, which the fuzz kit uses, must be imported without the substitutes.
         for name in set(sys.modules) - before:
             if name.startswith("sglang"):
                 del sys.modules[name]

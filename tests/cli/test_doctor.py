@@ -29,7 +29,7 @@ from toolfmt.cli.doctor.explanations import EXPLANATIONS, Context
 from toolfmt.cli.doctor.leftovers import left_calls, left_marker, left_reasoning
 from toolfmt.cli.doctor.probes import MOST_TOKENS, marker_value, probes, result_messages, sample_call
 from toolfmt.cli.doctor.protocols import AnthropicMessages, ChatCompletions, ChatRequest, OllamaChat
-from toolfmt.cli.doctor.response import ResponseCall, ServerResponse
+from toolfmt.cli.doctor.response import ResponseCall, ServerResponse, Unreadable
 from toolfmt.cli.doctor.transport import MOST_REQUESTS, LimitReached, Reply, Transport
 
 KEY = "sk-secret-1234567890"
@@ -473,10 +473,10 @@ def test_the_model_must_be_clear() -> None:
 
 def test_a_slow_server_ends_at_the_time_limit() -> None:
     body = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b" " * 100000
-    begun = time.monotonic()
+    start = time.monotonic()
     with raw_server(lambda request: body, drip=0.2) as url:
         line = complaint(doctor(url, "--model", "m", "--time-limit", "1.5"))
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - start < 30
     assert "limit of 1.5 seconds" in line or "no complete response within" in line
 
 
@@ -494,16 +494,12 @@ def test_what_was_found_before_the_time_limit_is_printed() -> None:
 
 def test_a_response_that_is_too_long_is_not_read_to_the_end() -> None:
     with endpoint(lambda body: (200, b" " * (2**23 + 1))) as url:
-        assert "it is longer than 8,388,608 bytes" in complaint(doctor(url, "--model", "m"))
+        assert "it is longer than 1,048,576 bytes" in complaint(doctor(url, "--model", "m"))
 
 
 def test_the_number_of_requests_is_limited() -> None:
-    sent = 0
-
     def answer(body: Body) -> tuple[int, bytes]:
-        nonlocal sent
-        sent += 1
-        function = {"name": "get_time", "arguments": json.dumps({"now": sent if body["stream"] else 0})}
+        function = {"name": "get_time", "arguments": json.dumps({"now": int(body["stream"])})}
         call = {"index": 0, "id": "a", "type": "function", "function": function}
         return whole_or_stream(body, {"content": None, "tool_calls": [call]}, "tool_calls")
 
@@ -798,3 +794,104 @@ def test_a_check_is_undecided_if_the_model_does_something_else() -> None:
     thinking = ServerResponse(False, reasoning="Bergen.", calls=always.calls)
     assert undecided(next(probe for probe in probes(None) if probe.name == "reasoning"), thinking) == ""
     assert undecided(next(probe for probe in probes(None) if probe.name == "no-call"), ServerResponse(False)) == ""
+
+
+# --- hostile servers and keys
+
+
+def sent_back(key: str) -> list[bytes]:
+    """Responses that contain the key in forms that are not its text, or not in one piece."""
+    half = len(key) // 2
+    delta = [{"choices": [{"index": 0, "delta": {"content": part}}]} for part in (key[:half], key[half:])]
+    stream = b"".join(b"data: " + json.dumps(each).encode() + b"\n\n" for each in delta)
+    return [
+        json.dumps({"error": {"message": f"bad {key}"}}).replace("/", "\\/").encode(),
+        json.dumps({"error": "".join(f"\\u{ord(letter):04x}" for letter in key)}).replace("\\\\u", "\\u").encode(),
+        json.dumps({"error": "x" * 150 + key * 3}).encode(),
+        stream + b"data: [DONE]\n\n",
+        b'{"choices": [{"message": {"content": "<tool_call>' + key.encode() + b'"}, "finish_reason": "stop"}]}',
+    ]
+
+
+@pytest.mark.parametrize("key", ["sk-Abc/def+Ghi789", "sk-\\'quoted\"-key"])
+@pytest.mark.parametrize("form", range(5))
+def test_a_key_that_is_sent_back_in_any_form_is_not_printed(form: int, key: str) -> None:
+    body = sent_back(key)[form]
+    with endpoint(lambda given: (200, PLAIN) if not given.get("tools") else (200 if form > 2 else 500, body)) as url:
+        for more in ([], ["--json"]):
+            printed = doctor(url, "--model", "m", *more, OPENAI_API_KEY=key).output
+            assert key not in printed
+            assert json.dumps(key)[1:-1] not in printed
+            assert key[:8] not in printed
+
+
+def test_a_key_in_the_status_line_or_in_the_list_of_models_is_not_printed() -> None:
+    with raw_server(lambda request: f"{KEY} 200 hello\r\n\r\n".encode()) as url:
+        assert KEY not in doctor(url, "--model", "m", OPENAI_API_KEY=KEY).output
+    models = json.dumps({"data": [{"id": KEY}, {"id": "other"}]}).encode()
+    head = f"HTTP/1.1 200 X\r\nContent-Length: {len(models)}\r\n\r\n".encode()
+    with raw_server(lambda request: head + models) as url:
+        line = complaint(doctor(url, OPENAI_API_KEY=KEY))
+    assert "give --model: ***" in line
+    with endpoint(lambda body: (302, b""), Location="http://x/" + KEY.replace("-", "%2D")) as url:
+        quoted = doctor(url, "--model", "m", OPENAI_API_KEY=KEY.replace("-", "/"))
+        assert KEY.replace("-", "%2F") not in quoted.output
+
+
+def test_no_server_can_ask_for_the_other_key() -> None:
+    """A list of models in Anthropic's form decides about the protocol, not about the key."""
+    heads = []
+
+    def respond(request: bytes) -> bytes:
+        heads.append(request.decode().lower())
+        body = b'{"data": [{"id": "m", "type": "model"}]}'
+        return f"HTTP/1.1 200 X\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+    with raw_server(respond) as url:
+        doctor(url, OPENAI_API_KEY="openai-key-1", ANTHROPIC_API_KEY="anthropic-key-1")
+    assert any("/v1/messages" in head for head in heads)
+    assert all("openai-key-1" in head and "anthropic-key-1" not in head for head in heads)
+
+
+@pytest.mark.parametrize("key", ["x", "1", "id", "tool", "null", "EMPTY"])
+def test_a_placeholder_for_a_key_does_not_change_what_the_server_sent(key: str) -> None:
+    with faulty() as url:
+        assert diagnosis(url, OPENAI_API_KEY=key)["findings"] == []
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_response_with_endless_calls_or_an_endless_name_is_unreadable(streamed: bool) -> None:
+    def answer(body: Body) -> tuple[int, bytes]:
+        if not body.get("tools") or body["stream"] is not streamed:
+            return whole_or_stream(body, {"content": "Hi."}, "stop")
+        many = [
+            {"index": number, "id": f"c{number}", "type": "function", "function": {"name": "n", "arguments": "{}"}}
+            for number in range(5_000)
+        ]
+        return whole_or_stream(body, {"content": None, "tool_calls": many}, "tool_calls")
+
+    with endpoint(answer) as url:
+        found = diagnosis(url, "--model", "m", status=1)
+    (unreadable,) = [each for each in found["findings"] if each["name"] == "unreadable-response"]
+    assert unreadable["seen"] == "unreadable response: it has more than 100 calls"
+    chunk = {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "", "function": {"name": "n" * 400}}]}}]}
+    data = b"data: " + json.dumps(chunk).encode() + b"\n\n"
+    with pytest.raises(Unreadable, match="endless name"):
+        ChatCompletions().read_stream(Reply(200, {}, data * 9))
+
+
+def test_a_deeply_nested_error_is_read() -> None:
+    body = b'{"error":' * 1500 + b"1" + b"}" * 1500
+    with endpoint(lambda _: (400, body)) as url:
+        assert complaint(doctor(url, "--model", "m")).startswith(f"{url}/chat/completions: 400 {{")
+
+
+def test_another_server_in_pythons_own_http_server_is_not_mlx_lm() -> None:
+    def listing(entry: Body) -> str:
+        body = json.dumps({"data": [entry]}).encode()
+        head = f"HTTP/1.1 200 X\r\nServer: BaseHTTP/0.6 Python/3.11\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        with raw_server(lambda request: head + body) as url:
+            return connect(url, Transport(20), "").runtime
+
+    assert listing({"id": "m", "object": "model", "created": 1}) == "mlx-lm"
+    assert listing({"id": "m", "object": "model"}) == ""

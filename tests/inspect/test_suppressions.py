@@ -147,7 +147,7 @@ def test_a_comment_is_not_unused_if_the_finding_cannot_be_decided(tmp_path: Path
 
 
 def without_lines(value: Any) -> Any:
-    """A part of a report without the numbers of lines, which a comment on a line of its own changes."""
+    """A part of a report without the numbers of lines, which a comment on a separate line changes."""
     if isinstance(value, dict):
         return {key: without_lines(item) for key, item in value.items() if key != "line"}
     if isinstance(value, list):

@@ -20,6 +20,7 @@ from toolfmt.cli.doctor.diagnosis import Diagnosis
 from toolfmt.cli.doctor.examination import Examination, NotExamined
 from toolfmt.cli.doctor.explanations import Context
 from toolfmt.cli.doctor.protocols import AnthropicMessages
+from toolfmt.cli.doctor.secrets import Secrets
 from toolfmt.cli.doctor.transport import LimitReached, Transport
 from toolfmt.cli.input import name_models_below
 from toolfmt.cli.measure.subject import NotReached
@@ -30,7 +31,7 @@ from toolfmt.errors import ToolfmtError
 if TYPE_CHECKING:
     from toolfmt.model.model import Model
 
-_URL = re.compile(r"https?://[^\s/]+\S*")
+_URL = re.compile(r"https?://[^\s/]+\S*", re.IGNORECASE)
 _SWITCH = "enable_thinking"
 _KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 _NOT_FOUND = "404 "
@@ -55,12 +56,25 @@ class Examining:
         self._check()
         check_printable()
         model = self._loaded()
-        begun = time.monotonic()
         keys = {name: os.environ.get(name, "").strip() for name in _KEYS}
         if unusable := [name for name, key in keys.items() if not (key.isascii() and key.isprintable())]:
             raise ToolfmtError(f"{unusable[0]} has characters that an HTTP header cannot have")
-        transport = Transport(self.time_limit, tuple(keys.values()))
-        connection, key = self._connected(transport, keys)
+        secrets = Secrets(keys.values())
+        try:
+            diagnosis = self._examined(model, self._key(keys), secrets)
+        except ToolfmtError as error:
+            raise ToolfmtError(secrets.hidden(str(error))) from None
+        if self.as_json:
+            print_json(diagnosis.to_dict())
+        else:
+            print_text(diagnosis_text(diagnosis, *terminal()))
+        return diagnosis.exit_status
+
+    def _examined(self, model: Model | None, key: str, secrets: Secrets) -> Diagnosis:
+        """Run the series. Raises `ToolfmtError`."""
+        start = time.monotonic()
+        transport = Transport(self.time_limit)
+        connection = self._connected(transport, key)
         profile = None if model is None else model.profile
         has_switch = profile is not None and _SWITCH in profile.variables
         examination = Examination(
@@ -70,12 +84,7 @@ class Examining:
         self._run(examination)
         report = None if model is None else model.inspect()
         context = Context(connection.runtime, report, self.directory or "")
-        diagnosis = Diagnosis(examination, context, time.monotonic() - begun)
-        if self.as_json:
-            print_json(diagnosis.to_dict())
-        else:
-            print_text(diagnosis_text(diagnosis, *terminal()))
-        return diagnosis.exit_status
+        return Diagnosis(examination, context, time.monotonic() - start, secrets)
 
     def _check(self) -> None:
         if not (_URL.fullmatch(self.endpoint) and self.endpoint.isprintable()):
@@ -99,18 +108,21 @@ class Examining:
         name_models_below(self.directory, complain)
         return model
 
-    def _connected(self, transport: Transport, keys: dict[str, str]) -> tuple[Connection, str]:
-        """Return the connection, and the key of its protocol. Raises `ToolfmtError` if it cannot be reached."""
+    def _key(self, keys: dict[str, str]) -> str:
+        """Return the key to send. The URL decides which, so that no server can ask for the other one."""
         openai, anthropic = keys.values()
-        is_anthropic = self.endpoint.rstrip("/").endswith(AnthropicMessages.path) or "anthropic.com" in self.endpoint
+        host = urlsplit(self.endpoint).hostname or ""
+        own = self.endpoint.rstrip("/").endswith(AnthropicMessages.path) or f".{host}".endswith(".anthropic.com")
+        return (anthropic if own else "") or openai
+
+    def _connected(self, transport: Transport, key: str) -> Connection:
+        """Return the connection. Raises `ToolfmtError` if it cannot be reached."""
         try:
-            connection = connect(self.endpoint, transport, (anthropic if is_anthropic else "") or openai)
+            return connect(self.endpoint, transport, key)
         except NotReached as error:
             raise ToolfmtError(f"{self.endpoint}: {error}; check --endpoint, and that the server is running") from None
         except LimitReached as error:
             raise ToolfmtError(f"{self.endpoint}: {error}") from None
-        is_anthropic = isinstance(connection.protocol, AnthropicMessages)
-        return connection, (anthropic if is_anthropic else "") or openai
 
     def _run(self, examination: Examination) -> None:
         """Run the series with its progress. An interrupt ends it; what was found so far is kept."""

@@ -19,8 +19,11 @@ from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, MLX_LM, SGLANG, 
 _OWNERS = {"vllm": VLLM, "sglang": SGLANG, "llamacpp": LLAMA_CPP, "toolfmt": "toolfmt", "library": "Ollama",
            "me": "llama-cpp-python"}  # fmt: skip
 """The server by `owned_by` in its list of models."""
-_HEADERS = {"llama.cpp": LLAMA_CPP, "basehttp": MLX_LM}
-"""The server by the start of its header `Server`. mlx-lm's runs in Python's own HTTP server."""
+_PYTHON = "basehttp"
+"""The start of the header `Server` of Python's own HTTP server, in which mlx-lm's runs."""
+_MLX_LMS = {"id", "object", "created"}
+"""The keys of an entry in the list of models of mlx-lm."""
+_LONGEST_NAME = 200
 _MOST_NAMED = 8
 _OK = 200
 
@@ -106,10 +109,13 @@ def _entries(reply: Reply | None, name: str) -> list[Any] | None:
 def _connection(protocol: ChatProtocol, base: str, reply: Reply | None) -> Connection:
     """Return the connection to a base URL, with what the list of models shows."""
     entries = [dictionary(entry) for entry in _entries(reply, "data") or _entries(reply, "models") or ()]
-    names = [name for entry in entries if (name := text_of(entry.get("id")) or text_of(entry.get("name")))]
+    named = (text_of(entry.get("id")) or text_of(entry.get("name")) for entry in entries)
+    names = [name for name in named if 0 < len(name) <= _LONGEST_NAME]
     owners = {text_of(entry.get("owned_by")) for entry in entries}
     header = "" if reply is None else reply.headers.get("server", "").lower()
-    by_header = next((name for start, name in _HEADERS.items() if header.startswith(start)), "")
+    by_header = LLAMA_CPP if header.startswith("llama.cpp") else ""
+    if header.startswith(_PYTHON) and entries and all(entry.keys() == _MLX_LMS for entry in entries):
+        by_header = MLX_LM
     runtime = next((name for owner, name in _OWNERS.items() if owner in owners), by_header)
     if isinstance(protocol, OllamaChat) and not runtime and entries and "details" in entries[0]:
         runtime = "Ollama"
@@ -122,7 +128,9 @@ def _with_version(found: Connection, root: str, transport: Transport) -> Connect
         value = dictionary(parsed(transport.send(root + "/version").text, "the version"))
     except (NotAnswered, Unreadable):
         return found
-    return Connection(found.protocol, found.url, found.models, found.runtime, text_of(value.get("version")))
+    return Connection(
+        found.protocol, found.url, found.models, found.runtime, text_of(value.get("version"))[:_LONGEST_NAME]
+    )
 
 
 def models_hint(connection: Connection) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from toolfmt.cli.doctor.examination import Check, Examination, Finding
+from toolfmt.cli.doctor.examination import BUSY, Check, Examination, Finding
 from toolfmt.cli.doctor.explanations import EXPLANATIONS, Context
+from toolfmt.cli.doctor.secrets import Secrets
 from toolfmt.cli.printing.control_characters import shortened
 
 _LONGEST_SEEN = 300
@@ -20,6 +21,7 @@ class Diagnosis:
     examination: Examination
     context: Context
     seconds: float
+    secrets: Secrets
 
     @property
     def exit_status(self) -> int:
@@ -27,7 +29,20 @@ class Diagnosis:
 
     @property
     def checks(self) -> list[Check]:
-        return self.examination.checks
+        return [replace(check, detail=self.secrets.hidden(check.detail)) for check in self.examination.checks]
+
+    @property
+    def model(self) -> str:
+        return self.secrets.hidden(self.examination.model)
+
+    @property
+    def server_version(self) -> str:
+        return self.secrets.hidden(self.examination.connection.version)
+
+    @property
+    def stopped(self) -> str:
+        """Why the series was not completed; empty if it was."""
+        return self.secrets.hidden(self.examination.stopped)
 
     @property
     def conclusion(self) -> str:
@@ -39,7 +54,10 @@ class Diagnosis:
         if examination.status == "healthy":
             return "No problems found."
         if examination.stopped:
-            return f"Not complete: {examination.stopped}."
+            return f"Not complete: {self.stopped}."
+        details = {check.detail for check in self.checks}
+        if len(details) == 1 and (why := details.pop()).startswith(BUSY):
+            return f"Not decided: {why}."
         return "Not decided: no response had a call. The model may be too weak, or not get the tools."
 
     def findings(self) -> list[dict[str, Any]]:
@@ -53,7 +71,7 @@ class Diagnosis:
             "name": problem.name,
             "severity": "notice" if finding.is_notice else "problem",
             "where": list(dict.fromkeys(finding.where)),
-            "seen": shortened(problem.seen, _LONGEST_SEEN),
+            "seen": shortened(self.secrets.hidden(problem.seen), _LONGEST_SEEN),
             "format": problem.format or None,
             "means": EXPLANATIONS[problem.name].means,
             "fix": self.context.fix(problem.name, problem.format),
@@ -66,14 +84,14 @@ class Diagnosis:
             "endpoint": connection.url,
             "protocol": connection.protocol.name,
             "server": connection.runtime or None,
-            "server_version": connection.version or None,
-            "model": examination.model,
+            "server_version": self.server_version or None,
+            "model": self.model,
             "directory": self.context.directory or None,
             "status": examination.status,
             "random": examination.is_random,
             "requests": examination.transport.sent,
             "seconds": round(self.seconds, 1),
-            "stopped": examination.stopped or None,
+            "stopped": self.stopped or None,
             "checks": [asdict(check) for check in self.checks],
             "findings": self.findings(),
         }

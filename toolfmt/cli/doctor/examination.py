@@ -32,8 +32,9 @@ from toolfmt.cli.measure.subject import NotAnswered
 from toolfmt.formats import ToolCallFormat
 
 Outcome: TypeAlias = Literal["passed", "failed", "undecided"]
-_REPEATS = 2
-"""How often a whole response is repeated to find out whether the model is random."""
+_REPEATS, _STREAMED_REPEATS = 4, 2
+"""How often a whole and a streamed response is repeated to find out whether the model is random."""
+BUSY = "the server is busy"
 _BUSY = (429, 503)
 _DENIED = (401, 403)
 _NOT_SUPPORTED = (400, 404, 422, 501)
@@ -175,7 +176,7 @@ class Examination:
             return str(error)
         if isinstance(error, ServerError):
             if error.status in _BUSY:
-                return f"the server is busy: {error}"
+                return f"{BUSY}: {error}"
             if error.status in _DENIED:
                 raise LimitReached(str(error))
             if any(part in error.message for part in _TOOLS_OFF):
@@ -216,10 +217,13 @@ class Examination:
             if repeated is None or differences(whole, repeated):
                 self.is_random = repeated is not None
                 return
-        repeated = self._repeated(probe, streamed=True)
-        if repeated is not None and (difference := differences(whole, repeated)):
-            lost = lost_arguments(whole, repeated)
-            self._add(Problem("arguments-missing" if lost else "stream-differs", difference), probe, None)
+        for _ in range(_STREAMED_REPEATS):
+            repeated = self._repeated(probe, streamed=True)
+            if repeated is None or differences(streamed, repeated):
+                self.is_random = repeated is not None
+                return
+        name = "arguments-missing" if lost_arguments(whole, streamed) else "stream-differs"
+        self._add(Problem(name, difference), probe, None)
 
     def _repeated(self, probe: Probe, streamed: bool) -> ServerResponse | None:
         try:

@@ -14,8 +14,8 @@ from toolfmt.messages.events import ToolCallEnd, ToolCallStart
 
 _SHORTEST = 6
 """Minimum length of a marker. Shorter ones are brackets and words."""
-_LONGEST = 20_000
-"""Maximum number of characters that are searched."""
+_LONGEST = 5_000
+"""Maximum number of characters that are searched. The longest expected response has about 2,000."""
 
 
 def left_calls(text: str, format: ToolCallFormat | None) -> tuple[int, str]:

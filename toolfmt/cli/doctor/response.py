@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+_MOST_CALLS = 100
+"""Maximum number of calls in a response. No request asks for more than two."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -62,6 +65,13 @@ class ServerResponse:
     def cut(self) -> bool:
         """Whether the token limit ended it."""
         return self.finish == "length"
+
+    def add_call(self, call: ResponseCall) -> ResponseCall:
+        """Add a call and return it. Raises `Unreadable` for more calls than a model makes."""
+        if len(self.calls) == _MOST_CALLS:
+            raise Unreadable(f"unreadable response: it has more than {_MOST_CALLS} calls")
+        self.calls.append(call)
+        return call
 
 
 class Unreadable(Exception):

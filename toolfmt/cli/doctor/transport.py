@@ -1,8 +1,8 @@
 """HTTP requests with limits on their number, their time and the size of a response.
 
 The bytes of a response are checked, which client libraries hide, so Python's own HTTP client is used. A request runs
-in a thread of its own, so that a server that sends one byte at a time cannot exceed the limit. Redirects are not
-followed, since the key would be sent to another address. The key is removed from everything that the server sends.
+in a separate thread, so that a server that sends one byte at a time cannot exceed the limit. Redirects are not
+followed, since the key would be sent to another address.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MOST_REQUESTS = 60
 """Maximum number of requests of one examination."""
 _MOST_SECONDS = 120.0
 """Maximum duration of one response."""
-_MOST_BYTES = 2**23
-"""Maximum size of a response in bytes. The longest expected one is about a hundredth of that."""
+_MOST_BYTES = 2**20
+"""Maximum size of a response in bytes. The longest expected one is about a tenth of that."""
 _PIECE = 2**16
 
 
@@ -64,7 +64,6 @@ class Transport:
     """Sends requests until a limit is reached. `seconds` is the limit on all of them together."""
 
     seconds: float
-    keys: tuple[str, ...] = ()
     sent: int = 0
     _until: float = field(init=False)
 
@@ -93,15 +92,8 @@ class Transport:
         except queue.Empty:
             got = _too_slow(limit)
         if isinstance(got, Reply):
-            return self._without_keys(got)
+            return got
         raise got
-
-    def _without_keys(self, reply: Reply) -> Reply:
-        body, headers = reply.body, dict(reply.headers)
-        for key in filter(None, self.keys):
-            body = body.replace(key.encode(), b"***")
-            headers = {name: value.replace(key, "***") for name, value in headers.items()}
-        return Reply(reply.status, headers, body, reply.whole)
 
 
 def _fetched(request: urllib.request.Request, limit: float) -> Reply | NotAnswered:

@@ -33,11 +33,11 @@ def diagnosis_text(diagnosis: Diagnosis, width: int, colour: bool) -> str:
 
 
 def _head(diagnosis: Diagnosis) -> Text:
-    examination, connection = diagnosis.examination, diagnosis.examination.connection
-    server = " ".join(filter(None, (connection.runtime, connection.version)))
+    connection = diagnosis.examination.connection
+    server = " ".join(filter(None, (connection.runtime, diagnosis.server_version)))
     about = f"{connection.protocol.name}{f', server {visible(server)}' if server else ''}"
-    sent = f"{examination.transport.sent} requests in {diagnosis.seconds:.1f} s"
-    name = Text(f"{visible(examination.model)} at {visible(connection.url)}", "bold")
+    sent = f"{diagnosis.examination.transport.sent} requests in {diagnosis.seconds:.1f} s"
+    name = Text(f"{visible(diagnosis.model)} at {visible(connection.url)}", "bold")
     return Text.assemble(name, f"\n{about}; {sent}")
 
 
@@ -54,7 +54,7 @@ def _checks(diagnosis: Diagnosis) -> RenderableType:
 def _conclusion(diagnosis: Diagnosis) -> Text:
     lines = [diagnosis.conclusion]
     if diagnosis.examination.stopped and diagnosis.examination.problems:
-        lines.append(f"Not complete: {diagnosis.examination.stopped}.")
+        lines.append(f"Not complete: {diagnosis.stopped}.")
     if diagnosis.examination.is_random:
         lines.append("The same request gave different responses at temperature 0, so values were not compared.")
     style = {0: "bold green", 1: "bold red"}.get(diagnosis.exit_status, "bold yellow")

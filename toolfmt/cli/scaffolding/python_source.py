@@ -42,7 +42,7 @@ def expression(value: Any, imports: Imports, indent: int = 0, taken: int = 0) ->
 
 
 def keyword(name: str, value: Any, imports: Imports, indent: int) -> str:
-    """Return a keyword argument on a line of its own, without its comma."""
+    """Return a keyword argument on a separate line, without its comma."""
     return f"{name}={expression(value, imports, indent, len(name) + 2)}"
 
 

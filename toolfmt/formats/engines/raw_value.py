@@ -172,7 +172,7 @@ class RawValue(Value):
     """A raw value between tags. The first of its `closers` has the line break that the format writes."""
 
     own_line = False
-    """Whether the value starts on a line of its own; then its end marker does too."""
+    """Whether the value starts on a separate line; then its end marker does too."""
     closed_at_end = False
     """Whether the output ends after the value's end marker, before what must follow it."""
     lone: int | None = None

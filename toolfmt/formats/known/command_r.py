@@ -11,7 +11,7 @@
         }
     ]```
 
-The template puts the fence on a line of its own, the models usually on the line of `Action:`. Both are parsed; JSON in
+The template puts the fence on a separate line, the models usually on the line of `Action:`. Both are parsed; JSON in
 other fences is text. These models also call a tool `directly-answer` if they need no tool. Unless it is declared, the
 call is rejected like any other undeclared name, and the text for the user follows in another turn.
 """

@@ -29,9 +29,9 @@ FORMAT = ToolCallFormat(
     ),
     page=__doc__ or "",
     instructions=(
-        "To call a tool, write <|recipient|> and the tool's name on a line of its own, then <|content|> and its "
+        "To call a tool, write <|recipient|> and the tool's name on a separate line, then <|content|> and its "
         "arguments as a JSON object. Write a line <|from|>assistant before every further call. To answer the user, "
-        "write <|recipient|>all on a line of its own, then <|content|> and the answer."
+        "write <|recipient|>all on a separate line, then <|content|> and the answer."
     ),
     source=(
         "chat template of meetkai/functionary-medium-v2.2",

@@ -16,7 +16,7 @@ FORMAT = ToolCallFormat(
     engine=NamedJson(call_opener="<|reserved_special_token_249|>", separator="\n"),
     page=__doc__ or "",
     instructions=(
-        "To call a tool, write <|reserved_special_token_249|> and the tool's name on a line of its own, then its "
+        "To call a tool, write <|reserved_special_token_249|> and the tool's name on a separate line, then its "
         "arguments as a JSON object on the next line."
     ),
     source=(

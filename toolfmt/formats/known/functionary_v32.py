@@ -1,4 +1,4 @@
-"""A recipient on a line of its own, then the content for it: a tool's name and its arguments, or `all` and text.
+"""A recipient on a separate line, then the content for it: a tool's name and its arguments, or `all` and text.
 
     >>>get_weather
     {"city": "Paris"}
@@ -16,8 +16,8 @@ FORMAT = ToolCallFormat(
     engine=NamedJson(call_opener=">>>", separator="\n", name_at_start="usual"),
     page=__doc__ or "",
     instructions=(
-        "To call a tool, write >>> and the tool's name on a line of its own, then its arguments as a JSON object. To "
-        "answer the user, write >>>all on a line of its own, then the answer."
+        "To call a tool, write >>> and the tool's name on a separate line, then its arguments as a JSON object. To "
+        "answer the user, write >>>all on a separate line, then the answer."
     ),
     source=("chat template of meetkai/functionary-medium-v3.2",),
     aliases=("functionary_v3.2",),

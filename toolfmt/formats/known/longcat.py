@@ -8,7 +8,7 @@
 LongCat Flash Lite and LongCat 2.0 write this. The first of the family, LongCat Flash Chat, writes one JSON object with
 `name` and `arguments` in the same `<longcat_tool_call>` block, with the next block directly after the end marker; that
 is parsed too. Values between tags are raw: only the tool's schema distinguishes a string `3` from a number. A call
-without arguments is just the name, on a line of its own.
+without arguments is just the name, on a separate line.
 """
 
 from toolfmt.formats.engines.alternatives import Choice

@@ -26,9 +26,9 @@ FORMAT = ToolCallFormat(
     ),
     page=__doc__ or "",
     instructions=(
-        "To call a tool, write <|tool_call:start|> and its name, then each argument on a line of its own, its key "
+        "To call a tool, write <|tool_call:start|> and its name, then each argument on a separate line, its key "
         "between <|tool_arg:start|> and <|tool_arg:value|>, its value up to <|tool_arg:end|>, then <|tool_call:end|> "
-        "on a line of its own. Write strings as they are, other values as JSON."
+        "on a separate line. Write strings as they are, other values as JSON."
     ),
     source=("chat template of upstage/Solar-Open2-250B", "Solar Open 2 tool parser of Upstage's vLLM"),
     aliases=("solar-open2",),

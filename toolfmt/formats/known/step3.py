@@ -39,8 +39,8 @@ FORMAT = ToolCallFormat(
     ),
     page=__doc__ or "",
     instructions=(
-        "To call tools, write <｜tool_calls_begin｜> on a line of its own. For each call write <｜tool_call_begin｜> "
-        'on a line of its own, then function<｜tool_sep｜><steptml:invoke name="NAME"> with the tool\'s name, each '
+        "To call tools, write <｜tool_calls_begin｜> on a separate line. For each call write <｜tool_call_begin｜> "
+        'on a separate line, then function<｜tool_sep｜><steptml:invoke name="NAME"> with the tool\'s name, each '
         'argument between <steptml:parameter name="KEY"> and </steptml:parameter>, </steptml:invoke> and '
         "<｜tool_call_end｜>. End with <｜tool_calls_end｜>. Write strings as they are, other values as JSON."
     ),

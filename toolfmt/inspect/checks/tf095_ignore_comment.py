@@ -20,7 +20,7 @@ Example:
 
     {# toolfmt: ignore[TF999] our clients send objects #}
 
-Fix: remove the code or the comment, or correct it. Write it on a line of its own. Do not write markers such as
+Fix: remove the code or the comment, or correct it. Write it on a separate line. Do not write markers such as
 `<tool_call>` in the reason: some runtimes search the source of the template for them.
 
     {# toolfmt: ignore[TF014] our clients send objects #}

@@ -121,7 +121,7 @@ def _begin(response: ServerResponse, block: dict[str, Any]) -> ResponseCall | No
         response.report("arguments-not-object", f"input: {as_json(given)}")
     follows = response.streamed and not given  # a block starts with `{}`, and its deltas have the arguments
     text = given if isinstance(given, str) else as_json(given)
-    response.calls.append(ResponseCall(id, name, [] if follows else [text]))
+    response.add_call(ResponseCall(id, name, [] if follows else [text]))
     return response.calls[-1]
 
 

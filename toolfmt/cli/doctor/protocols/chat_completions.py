@@ -22,6 +22,7 @@ from toolfmt.cli.measure.subject import in_one_line
 
 _REASONING = ("reasoning_content", "reasoning")
 _DONE = "[DONE]"
+_LONGEST_NAME = 1_000
 
 
 class ChatCompletions:
@@ -111,6 +112,8 @@ class _StreamReader:
             if part.get("id"):
                 response.report("id-repeated", f"id {part['id']!r} is in several chunks of one call")
             if name := text_of(function.get("name")):
+                if len(call.name) > _LONGEST_NAME:
+                    raise Unreadable("unreadable response: the chunks of a call join to an endless name")
                 call.name += name
                 response.report("name-repeated", f"the chunks of one call join to the name {call.name!r}")
         _add_arguments(response, call, function.get("arguments"))
@@ -141,8 +144,7 @@ def _new_call(response: ServerResponse, part: dict[str, Any]) -> ResponseCall:
         response.report("type-missing", f"{where} has the type {part.get('type')!r}")
     if not name:
         response.report("name-missing", f"{where} has no name")
-    response.calls.append(ResponseCall(id, name))
-    return response.calls[-1]
+    return response.add_call(ResponseCall(id, name))
 
 
 def _add_arguments(response: ServerResponse, call: ResponseCall, arguments: Any) -> None:

@@ -15,6 +15,8 @@ _OK = 200
 _MULTIPLE_CHOICES = 300
 _BAD_REQUEST = 400
 _SHOWN = 60
+_MESSAGES = ("error", "message", "detail")
+"""The keys of a message, or of the object with it."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +91,10 @@ def error_message(reply: Reply) -> str:
 
 def message_in(body: Any) -> str:
     """Return the message in `{"error": {"message": …}}`, `{"error": …}`, `{"message": …}` or `{"detail": …}`."""
-    for key in ("error", "message", "detail"):
-        found = body.get(key) if isinstance(body, dict) else None
-        if isinstance(found, str) and found:
-            return in_one_line(found)
-        if isinstance(found, dict) and (inner := message_in(found)):
-            return inner
-    return ""
+    outer = dictionary(body)
+    inner: dict[str, Any] = next((outer[key] for key in _MESSAGES if isinstance(outer.get(key), dict)), {})
+    found = (level.get(key) for level in (outer, inner) for key in _MESSAGES)
+    return in_one_line(next((text for text in found if isinstance(text, str) and text), ""))
 
 
 def server_events(reply: Reply) -> Iterator[str]:

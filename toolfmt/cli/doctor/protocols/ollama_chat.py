@@ -87,7 +87,7 @@ def _add(response: ServerResponse, value: dict[str, Any]) -> None:
         if not isinstance(given, dict):
             response.report("arguments-not-object", f"arguments: {as_json(given)}")
         arguments = given if isinstance(given, str) else as_json(given)
-        response.calls.append(ResponseCall(text_of(call.get("id")), name, [arguments]))
+        response.add_call(ResponseCall(text_of(call.get("id")), name, [arguments]))
     if value.get("done") is True:
         reason = text_of(value.get("done_reason")) or "stop"
         response.finish = "tool_calls" if response.calls and reason == "stop" else reason  # it has no reason for calls
