@@ -87,8 +87,10 @@ def test_a_configuration_in_the_directory_of_the_model_is_skipped(inside: str, m
     for given in (place, "." if not inside else "..", f"{place}/chat_template.jinja"):
         made = run("inspect", given, "--json")
         assert codes(json.loads(made.stdout)) == ["TF014"]
-        assert made.stderr.startswith("toolfmt: toolfmt.toml is not used: it is in the directory of the model")
-        assert made.stderr.endswith("pass --config toolfmt.toml\n")
+        skipped, used = made.stderr.splitlines()
+        assert skipped.startswith("toolfmt: toolfmt.toml is not used: it is in the directory of the model")
+        assert skipped.endswith("pass --config toolfmt.toml")
+        assert used.endswith("toolfmt.toml apply; --isolated leaves them out")
     write("select = ['TF061']", "toolfmt.toml")
     assert codes(inspect(place, "--config", "toolfmt.toml")[1]) == ["TF061"]
     assert codes(inspect(f"{place}/../json-frames", "--fail-on", "never")[1]) == ["TF061"]
@@ -234,11 +236,63 @@ def test_the_lines_of_continue_have_everything_and_their_status_is_that_of_the_r
 
 
 def test_a_resumed_run_knows_what_the_template_ignores() -> None:
+    strict = Path(f"{ENCODED}/chat_template.jinja").read_text("utf-8")
+    for comment, status in (("", 1), ("{# toolfmt: ignore[TF014] we know #}\n", 0)):
+        write(comment + strict, f"t/{status}.jinja")
+        arguments = (f"t/{status}.jinja", "--fail-on", "warning", "--ignore", "TF061", "--json")
+        resumed = (*arguments, "--continue", f"lines{status}.jsonl")
+        assert [run("inspect", *resumed).exit_code for _ in range(2)] == [status, status]
+
+
+def test_a_template_can_ignore_neither_its_errors_nor_that_it_drops_the_tools() -> None:
+    """Whoever downloads it relies on the exit status."""
     lost = (FINDINGS / "TF090/with.jinja").read_text("utf-8")
-    for comment, status in (("", 1), ("{# toolfmt: ignore[TF090] we know #}\n", 0)):
-        write(comment + lost, f"t/lost{status}.jinja")
-        arguments = (f"t/lost{status}.jinja", "--require", "tools", "--json", "--continue", f"lines{status}.jsonl")
-        assert [run("inspect", *arguments).exit_code for _ in range(2)] == [status, status]
+    drops = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
+    for code, template in (("TF002", "{% if %}"), ("TF003", "hello"), ("TF090", lost), ("TF011", drops)):
+        write(f"{{# toolfmt: ignore[{code}] we know #}}\n{template}", f"t/{code}.jinja")
+        assert inspect(f"t/{code}.jinja", "--require", "tools")[0] == 1, code
+        if code != "TF011":
+            status, report = inspect(f"t/{code}.jinja")
+            assert (status, code in codes(report)) == (1, True)
+            problem = next(note for note in report["notes"] if note["code"] == "TF095")
+            assert problem["outcome"] == "ignored-finding-protected"
+    write("ignore.TF011 = 'we describe the tools'")
+    assert inspect("t/TF011.jinja", "--require", "tools")[0] == 0
+
+
+def test_what_fails_a_required_verdict_is_said() -> None:
+    derived, required = str(MODELS / "format-of-its-own"), ("--require", "tools", "--runtime")
+    made = run("inspect", derived, *required, "mlx-swift-lm", "--runtime", "vLLM")
+    assert made.stderr == f"toolfmt: {derived} fails --require tools: vLLM: tools as text, mlx-swift-lm: fails\n"
+    plain = str(MODELS / "no-tools-no-system")
+    several = run("inspect", plain, ENCODED, "--require", "tools")
+    assert several.stderr == f"toolfmt: {plain} fails --require tools: the verdict is prompt-only\n"
+    assert run("inspect", ENCODED, "--require", "tools").stderr == ""
+
+
+def test_the_configuration_that_applies_is_named_and_one_in_an_inspected_folder_is_not_used() -> None:
+    write("select = ['TF014']", "models/toolfmt.toml")
+    shutil.copytree(ENCODED, "models/one")
+    unused = "toolfmt: models/toolfmt.toml is not used: only the current directory and those above it count\n"
+    assert run("inspect", "models", "--json").stderr == unused
+    assert run("inspect", "models", "--json", "--isolated").stderr == ""
+    write("select = ['TF061']")
+    applies = "toolfmt: options of toolfmt.toml apply; --isolated leaves them out\n"
+    assert run("inspect", "models", "--json").stderr == applies + unused
+    assert run("inspect", "models/one", "--json").stderr == applies
+    assert run("inspect", "models/one", "--json", "--config", "toolfmt.toml").stderr == ""
+
+
+@pytest.mark.parametrize("name", ["toolfmt.toml", "pyproject.toml"])
+def test_a_configuration_of_a_model_is_not_even_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("[[[", f"{ENCODED}/{name}")
+    monkeypatch.chdir(ENCODED)
+    assert inspect(".")[0] == 0
+
+
+def test_a_byte_order_mark_is_no_part_of_a_configuration() -> None:
+    Path("toolfmt.toml").write_bytes(b"\xef\xbb\xbfselect = ['TF014']")
+    assert codes(inspect(ENCODED)[1]) == ["TF014"]
 
 
 def test_an_ignored_finding_is_not_new() -> None:

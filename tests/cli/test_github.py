@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command_line import run
 from invented_reports import REPORTS, finding, report
+from model_cases import MODELS
 
 from toolfmt.cli.printing.github import escaped_message, escaped_property, workflow_commands
 from toolfmt.model.batch import InspectionOutcome
@@ -71,3 +73,13 @@ def test_nothing_in_a_report_or_a_path_starts_another_command(tmp_path: Path, mo
         assert line[:-1].isprintable()
         assert command[1] == "error"
     assert COMMAND.fullmatch(workflow_commands(InspectionOutcome("m", report("m", found))))[3] == "1"  # type: ignore[index]  # it matches
+
+
+def test_ignored_findings_are_one_notice(tmp_path: Path) -> None:
+    file = tmp_path / "a.jinja"
+    source = (MODELS / "double-encoded" / "chat_template.jinja").read_text("utf-8")
+    file.write_text("{# toolfmt: ignore[TF014] we send ::objects #}\n" + source, "utf-8")
+    printed = run("inspect", str(file), "--output-format", "github").stdout
+    (line,) = [line for line in printed.splitlines() if "ignored findings" in line]
+    assert line.startswith("::notice file=")
+    assert line.endswith("title=toolfmt%3A ignored findings::TF014 (the template: we send ::objects)")

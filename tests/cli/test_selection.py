@@ -81,6 +81,32 @@ def test_if_tools_are_required_they_have_to_work_in_each_runtime() -> None:
     assert shown["verdict"]["sentence"] == "Tool calling fails in mlx-swift-lm: no parser for this format."
 
 
+def test_a_runtime_in_which_tools_did_not_work_before_does_not_fail(tmp_path: Path) -> None:
+    derived, file = str(MODELS / "format-of-its-own"), tmp_path / "before.json"
+    file.write_text(run("inspect", derived, "--json").stdout, "utf-8")
+    required = ("--require", "tools", "--runtime", "mlx-swift-lm", "--baseline", str(file))
+    assert run("inspect", derived, *required).exit_code == 0
+    before = json.loads(file.read_text("utf-8"))
+    before["verdict"]["runtimes"]["mlx-swift-lm"]["status"] = "works"
+    file.write_text(json.dumps(before), "utf-8")
+    assert run("inspect", derived, *required).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "sentence"),
+    [
+        (["llama.cpp"], "It is not confirmed that tool calling works in llama.cpp. Format: derived"),
+        (["vLLM", "llama.cpp"], "In vLLM, calls arrive as text, which toolfmt's parser reads. It is not confirmed"),
+        (["mlx-lm", "mlx-swift-lm"], "Tool calling works with the template as it is. Format: derived"),
+    ],
+)
+def test_the_verdict_on_runtimes_is_that_of_their_statuses(runtimes: list[str], sentence: str) -> None:
+    shown = report(str(MODELS / "format-of-its-own"), *(word for name in runtimes for word in ("--runtime", name)))
+    assert shown["verdict"]["sentence"].startswith(sentence)
+    assert shown["verdict"]["tools"] == ("native" if "mlx-lm" in runtimes else "adapted")
+    assert shown["verdict"]["sentence"].endswith("It fails in mlx-swift-lm.") == ("mlx-swift-lm" in runtimes)
+
+
 def test_reports_in_a_file_are_those_of_all_runtimes(tmp_path: Path) -> None:
     """A later run may ask for other runtimes."""
     file = str(tmp_path / "reports.jsonl")

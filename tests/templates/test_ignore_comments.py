@@ -46,3 +46,20 @@ def test_nothing_else_is_one(source: str) -> None:
 def test_comments_are_in_order_with_their_lines() -> None:
     source = "{# toolfmt: ignore[TF014] a #}\n{# else #}\n{# toolfmt: ignore[TF017]\nb #}{# toolfmt: ignore[TF061] #}"
     assert [(one.line, *one.codes) for one in ignore_comments(source)] == [(1, "TF014"), (3, "TF017"), (4, "TF061")]
+
+
+def test_a_comment_without_the_colon_is_reported() -> None:
+    assert ignore_comments("{# toolfmt ignore[TF014] we send objects #}") == (IgnoreComment(1, ()),)
+    assert ignore_comments("{# toolfmt ignores nothing here #}") == ()
+
+
+def test_comments_name_a_bounded_number_of_codes_and_have_bounded_reasons() -> None:
+    named = ", ".join(f"x{number}" for number in range(60))
+    made = ignore_comments(f"{{# toolfmt: ignore[{named}] #}}\n" * 3)
+    assert [(comment.line, len(comment.codes), comment.is_left_out) for comment in made] == [
+        (1, 60, False),
+        (2, 0, True),
+    ]
+    (long,) = ignore_comments(f"{{# toolfmt: ignore[{'c' * 500}] {'r' * 500} #}}")
+    assert (len(long.codes[0]), len(long.reason), long.reason[-1]) == (80, 300, "…")
+    assert len(ignore_comments("{# toolfmt: x #}" * 500)) == 101

@@ -86,8 +86,8 @@ class Inspecting:
         place = self._model_places[0]
         outputs = self._opened()
         looked = self._rules.applied(InspectionOutcome(place, self._inspector.report(place)))
-        if uncounted := self._uncounted(looked):
-            complain(uncounted)
+        if remark := self._remark(looked):
+            complain(remark)
         with outputs:
             outputs.add(looked)
         return 2 if outputs.failed else int(self._rules.fails(looked))
@@ -100,7 +100,7 @@ class Inspecting:
         def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
             return map(self._rules.applied, self._inspector.looked_at(at, self.jobs))
 
-        outcomes = Outcomes(self._rules.fails, self._uncounted, complain)
+        outcomes = Outcomes(self._rules.fails, self._remark, complain)
         return inspect_several(self._model_places, look, outcomes, self._opened())
 
     def _opened(self) -> Outputs:
@@ -238,7 +238,7 @@ class Inspecting:
             fail_on=None if self.fail_on is None else severity_of(self.fail_on),
             require=None if self.require is None else "tools",
         )
-        configuration = configuration_of(self.config_file, self.isolated, self._model_places, complain)
+        configuration = configuration_of(self.config_file, self.isolated, (*self._model_places, *self.places), complain)
         return ModelRules(options, self.ignore, configuration, self._baseline())
 
     def _tools(self) -> list[dict[str, Any]] | None:
@@ -266,6 +266,12 @@ class Inspecting:
             hint = f"; relative paths, in the file too, count from {os.getcwd()}" if elsewhere else ""
             complain(f"{missing[0]}{others} not in {file}: whatever is found there counts as new{hint}")
         return baseline
+
+    def _remark(self, looked: InspectionOutcome) -> str:
+        """Return a line about an outcome, with its selected findings, for standard error; or ""."""
+        why = self._rules.of(looked.place).failing.why_verdict_fails(looked)
+        failing = f"{looked.place} fails --require tools: {why}" if why else ""
+        return "; ".join(filter(None, (self._uncounted(looked), failing)))
 
     def _uncounted(self, looked: InspectionOutcome) -> str:
         """Return a line for users who asked for the tokens of their tools if nothing was counted, or ""."""

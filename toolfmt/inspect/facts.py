@@ -47,7 +47,7 @@ class IgnoreProblem:
 
     line: int
     code: str
-    kind: Literal["unused", "unknown", "protected", "unreadable"]
+    kind: Literal["unused", "unknown", "protected", "unreadable", "too many"]
     hint: str = ""
 
 

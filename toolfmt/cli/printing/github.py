@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.printing.sarif import file_and_line, message_text, relative
-from toolfmt.cli.printing.severities import notable, worst_first
+from toolfmt.cli.printing.severities import ignorer, notable, worst_first
 from toolfmt.inspect.report.report import Severity
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 
@@ -30,6 +30,9 @@ def workflow_commands(outcome: InspectionOutcome) -> str:
         file, line = file_and_line(outcome.place, finding, report)
         message = f"{visible(message_text(finding, report))}\n{visible(finding.fix)}"
         lines.append(_command(_COMMANDS[finding.severity], file, line, f"{finding.code} {finding.name}", message))
+    if report.ignored:
+        named = ", ".join(f"{one.code} ({ignorer(one)}: {one.reason or 'no reason given'})" for one in report.ignored)
+        lines.append(_command("notice", relative(outcome.place), None, "toolfmt: ignored findings", visible(named)))
     return "".join(lines)
 
 

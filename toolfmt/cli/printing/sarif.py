@@ -18,8 +18,7 @@ from urllib.parse import quote
 
 from toolfmt import __version__
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
-from toolfmt.inspect.checks.suppressions import TEMPLATE
-from toolfmt.inspect.report.report import Finding, Report
+from toolfmt.inspect.report.report import BY_TEMPLATE, Finding, Report
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -113,7 +112,7 @@ def _results(one: InspectionOutcome) -> Iterator[dict[str, Any]]:
 
 
 def _suppression(finding: Finding) -> dict[str, str]:
-    kind = "inSource" if finding.ignored_by == TEMPLATE else "external"
+    kind = "inSource" if finding.ignored_by == BY_TEMPLATE else "external"
     return {"kind": kind, "status": "accepted", **({"justification": finding.reason} if finding.reason else {})}
 
 

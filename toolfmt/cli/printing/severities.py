@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolfmt.inspect.checks.suppressions import TEMPLATE
-from toolfmt.inspect.report.report import Finding, Report, Severity
+from toolfmt.inspect.report.report import BY_TEMPLATE, Finding, Report, Severity
 
 SEVERITY_STYLES: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "dim"}
 """The severities, the worst first, each with its style."""
@@ -30,7 +29,7 @@ def ignored_text(finding: Finding) -> str:
 
 def ignorer(finding: Finding) -> str:
     """Return what ignores a finding: the template, or the name of a configuration."""
-    return "the template" if finding.ignored_by == TEMPLATE else finding.ignored_by
+    return "the template" if finding.ignored_by == BY_TEMPLATE else finding.ignored_by
 
 
 def by_severity(findings: Iterable[Finding]) -> dict[Severity, list[Finding]]:

@@ -51,6 +51,11 @@ class Baseline:
         word = self._before(place).get("verdict", {}).get("tools", "")
         return word if isinstance(word, str) else ""
 
+    def status(self, place: str, runtime: str) -> str:
+        """Return the earlier status of a runtime for a path. Empty if there is none."""
+        word = self._before(place).get("verdict", {}).get("runtimes", {}).get(runtime, {}).get("status", "")
+        return word if isinstance(word, str) else ""
+
     def holds(self, place: str) -> bool:
         """Return whether the file lists a path."""
         return bool(self._before(place)) or place_key(place) in self.not_inspected

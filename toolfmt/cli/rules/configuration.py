@@ -97,14 +97,27 @@ class Configuration:
 
 
 def configuration_of(
-    file: str | None, isolated: bool, places: Iterable[str], complain: Callable[[str], object]
+    file: str | None, isolated: bool, places: Sequence[str], complain: Callable[[str], object]
 ) -> Configuration:
-    """Return the configuration in the file if one is named, none if `isolated`, else the one that is found."""
+    """Return the configuration in the file if one is named, none if `isolated`, else the one that is found.
+
+    `places` are the models and the folders that the user named. `complain` gets a line about what is used or not.
+    """
     if file is not None and isolated:
         raise ToolfmtError("--isolated uses no configuration; leave --config out")
     if file is not None:
         return read_configuration(file)
-    return Configuration() if isolated else find_configuration(places, complain)
+    if isolated:
+        return Configuration()
+    found = find_configuration(places, complain)
+    if found.file is not None:
+        complain(f"options of {found.name} apply; --isolated leaves them out")
+    here = Path.cwd().resolve()
+    for place in dict.fromkeys(map(os.path.realpath, filter(os.path.isdir, places))):
+        other = Path(place, _FILE)
+        if other.is_file() and other.parent not in (here, *here.parents):
+            complain(f"{Configuration(other).name} is not used: only the current directory and those above it count")
+    return found
 
 
 def find_configuration(places: Iterable[str], complain: Callable[[str], object]) -> Configuration:
@@ -115,17 +128,28 @@ def find_configuration(places: Iterable[str], complain: Callable[[str], object])
     homes = {os.path.realpath(_home(place)) for place in places if os.path.lexists(place)}
     here = Path(os.path.realpath(os.curdir))
     for directory in (here, *here.parents):
+        in_model = not homes.isdisjoint(map(str, (directory, *directory.parents)))
         for file in (directory / _FILE, directory / _PROJECT):
-            table = _table(file) if file.is_file() else None
-            if table is None:
+            if not file.is_file():
                 continue
             found = Configuration(file)
-            if not homes.isdisjoint(map(str, (directory, *directory.parents))):
-                why = "it is in the directory of the model, whose publisher may have written it"
-                complain(f"{found.name} is not used: {why}; if it is yours, pass --config {found.name}")
+            if in_model:
+                if file.name == _FILE or _has_options(file):
+                    why = "it is in the directory of the model, whose publisher may have written it"
+                    complain(f"{found.name} is not used: {why}; if it is yours, pass --config {found.name}")
                 continue
-            return _configuration(file, table)
+            table = _table(file)
+            if table is not None:
+                return _configuration(file, table)
     return Configuration()
+
+
+def _has_options(file: Path) -> bool:
+    """Return whether a file that is not used has a table for toolfmt; not if it cannot be read."""
+    try:
+        return _table(file) is not None
+    except ToolfmtError:
+        return False
 
 
 def _home(place: str) -> str:
@@ -150,7 +174,7 @@ def _table(file: Path) -> Mapping[str, Any] | None:
         why = error.strerror if isinstance(error, OSError) else error
         raise ToolfmtError(f"{name}: cannot be read ({why}); name a readable file") from None
     try:
-        data = tomllib.loads(written.decode("utf-8"))
+        data = tomllib.loads(written.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise ToolfmtError(f"{name}: not UTF-8; save it as UTF-8") from None
     except (ValueError, RecursionError) as error:

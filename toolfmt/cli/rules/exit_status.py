@@ -7,13 +7,14 @@ from typing import Literal, TypeAlias
 
 from toolfmt.cli.rules.baseline import Baseline
 from toolfmt.cli.rules.selection import SEVERITIES
-from toolfmt.inspect.report.report import Finding, Report, Severity
-from toolfmt.inspect.report.verdicts import ToolsWord
+from toolfmt.inspect.report.report import Finding, Severity
+from toolfmt.inspect.report.verdicts import RuntimeStatus, ToolsWord
 from toolfmt.model.batch import InspectionOutcome
 
 FailOn: TypeAlias = Severity | Literal["never"]
 Required: TypeAlias = Literal["tools"]
 _WITHOUT_TOOLS: tuple[ToolsWord, ...] = ("prompt-only", "broken")
+_WITHOUT: tuple[RuntimeStatus, ...] = ("tools as text", "fails")
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,31 @@ class Failing:
 
     def fails_verdict(self, looked: InspectionOutcome) -> bool:
         """Return whether the verdict is a failure."""
-        return self.tools and self._is_without(looked.report) and not self._was_without(looked.place)
+        return bool(self.why_verdict_fails(looked))
 
-    def _is_without(self, report: Report | None) -> bool:
-        if report is None:
-            return False
+    def why_verdict_fails(self, looked: InspectionOutcome) -> str:
+        """Return why the verdict is a failure, as a clause; empty if it is none."""
+        report = looked.report
+        if report is None or not self.tools:
+            return ""
         verdict = report.accepted_verdict or report.verdict
-        in_one = any(one.status in ("tools as text", "fails") for one in verdict.runtimes.values())
-        return verdict.tools in _WITHOUT_TOOLS or (self.in_each and in_one)
+        if self.in_each:
+            failing = {
+                runtime: one.status
+                for runtime, one in verdict.runtimes.items()
+                if one.status in _WITHOUT and not self._was_without(looked.place, runtime)
+            }
+            return ", ".join(f"{runtime}: {status}" for runtime, status in failing.items())
+        without = verdict.tools in _WITHOUT_TOOLS and not self._was_without(looked.place)
+        return f"the verdict is {verdict.tools}" if without else ""
 
-    def _was_without(self, place: str) -> bool:
-        return self.baseline is not None and self.baseline.verdict(place) in _WITHOUT_TOOLS
+    def _was_without(self, place: str, runtime: str = "") -> bool:
+        """Return whether tools did not work before, in a runtime or at all."""
+        if self.baseline is None:
+            return False
+        if runtime and (status := self.baseline.status(place, runtime)):
+            return status in _WITHOUT
+        return self.baseline.verdict(place) in _WITHOUT_TOOLS
 
 
 def severity_of(typed: str) -> FailOn:

@@ -80,16 +80,19 @@ class Selection:
         )
 
     def ignoring(self, report: Report) -> Report:
-        """Return the report with the findings that the configuration ignores among the ignored ones."""
+        """Return the report with the findings that the configuration ignores among the ignored ones.
+
+        It also accepts what the template ignores, which then counts as accepted by the user.
+        """
         if not self.accepted:
             return report
-        groups = ([self._marked(finding) for finding in group] for group in (report.findings, report.notes))
-        findings, notes = groups
+        groups = (report.findings, report.notes, report.ignored)
+        findings, notes, ignored = ([self._marked(finding) for finding in group] for group in groups)
         return replace(
             report,
             findings=tuple(finding for finding in findings if not finding.ignored_by),
             notes=tuple(finding for finding in notes if not finding.ignored_by),
-            ignored=(*report.ignored, *(finding for finding in (*findings, *notes) if finding.ignored_by)),
+            ignored=(*ignored, *(finding for finding in (*findings, *notes) if finding.ignored_by)),
         )
 
     def _marked(self, finding: Finding) -> Finding:

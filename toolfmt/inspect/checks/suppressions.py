@@ -1,7 +1,8 @@
 """Ignore the findings that comments of the template name: `{# toolfmt: ignore[TF014] reason #}`.
 
 `toolfmt.inspect.inspection` calls `ignored_by_comments` with all findings. The verdict does not change. A template may
-come from a stranger, so it cannot ignore findings that are `PROTECTED`, nor several at once by a prefix or a severity.
+come from a stranger, so it cannot ignore errors and findings that are `PROTECTED`, nor several at once by a prefix or a
+severity.
 """
 
 from __future__ import annotations
@@ -20,11 +21,9 @@ from toolfmt.inspect.checks import (
     tf095_ignore_comment,
 )
 from toolfmt.inspect.facts import Facts, IgnoreProblem
-from toolfmt.inspect.report.report import Finding, FindingKey
+from toolfmt.inspect.report.report import BY_TEMPLATE, Finding, FindingKey
 from toolfmt.templates.engine.ignore_comments import IgnoreComment, ignore_comments
 
-TEMPLATE = "template"
-"""The value of `ignored_by` for a comment of the template."""
 _PREFIX = re.compile(r"TF\d{0,2}", re.IGNORECASE)
 
 
@@ -34,11 +33,12 @@ def ignored_by_comments(facts: Facts, found: Sequence[Finding]) -> tuple[Finding
     If several comments name a finding, the first one counts.
     """
     present = {finding.key for finding in found}
+    errors = {finding.key for finding in found if finding.severity == "error"}
     by_key: dict[FindingKey, IgnoreComment] = {}
     problems: list[IgnoreProblem] = []
     for comment in ignore_comments("" if facts.template is None else facts.template.text):
         if not comment.codes:
-            problems.append(IgnoreProblem(comment.line, "", "unreadable"))
+            problems.append(IgnoreProblem(comment.line, "", "too many" if comment.is_left_out else "unreadable"))
         for code in comment.codes:
             try:
                 keys = _keys(code)
@@ -46,14 +46,15 @@ def ignored_by_comments(facts: Facts, found: Sequence[Finding]) -> tuple[Finding
                 problems.append(IgnoreProblem(comment.line, code, "unknown", str(error)))
                 continue
             used = (keys & present) - by_key.keys()
-            if any(map(is_protected, keys)):
+            if errors & keys or any(map(is_protected, keys)):
                 problems.append(IgnoreProblem(comment.line, code, "protected"))
             elif used:
                 by_key |= dict.fromkeys(used, comment)
             elif _is_decided(facts, keys):
                 problems.append(IgnoreProblem(comment.line, code, "unused"))
     marked = (
-        replace(one, ignored_by=TEMPLATE, reason=by_key[one.key].reason) if one.key in by_key else one for one in found
+        replace(one, ignored_by=BY_TEMPLATE, reason=by_key[one.key].reason) if one.key in by_key else one
+        for one in found
     )
     return (*marked, *findings(replace(facts, ignore_problems=tuple(problems)), [tf095_ignore_comment]))
 

@@ -7,10 +7,11 @@ is optional; reports show it.
 - `ignored-finding-missing`: the template does not have the finding, or an earlier comment ignores it.
 - `ignored-code-unknown`: no finding has this code or name. A comment cannot name several findings by the start of their
   codes, or by a severity.
-- `ignored-finding-protected`: a template cannot ignore the finding, which warns users of a template that they do not
-  trust: TF004, TF007, TF021, TF047, TF055, TF056, TF057, TF085, TF086, TF093 and TF095. Only the user can, with
+- `ignored-finding-protected`: a template cannot ignore errors, and findings that warn users of a template that they do
+  not trust: TF004, TF007, TF021, TF047, TF055, TF056, TF057, TF085, TF086, TF093 and TF095. Only the user can, with
   `--ignore` or a configuration.
-- `ignore-comment-unreadable`: the comment names no finding in brackets.
+- `ignore-comment-unreadable`: the comment names no finding in brackets, or the colon after `toolfmt` is missing. Or
+  the comments name more than 100 findings.
 
 Why it matters: a comment that has no effect hides that a problem was fixed, or that it is still reported.
 
@@ -66,8 +67,13 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 "Ignore it with --ignore or in toolfmt.toml.",
                 "ignored-finding-protected",
             ),
+            "too many": (
+                "The comments of the template name too many findings: from here on, they ignore nothing.",
+                "Name at most 100 findings.",
+                "ignore-comment-unreadable",
+            ),
             "unreadable": (
-                "A comment begins with `toolfmt:`, but names no finding to ignore.",
+                "A comment is for toolfmt, but names no finding to ignore.",
                 "Write `{# toolfmt: ignore[CODE] reason #}`.",
                 "ignore-comment-unreadable",
             ),

@@ -12,7 +12,7 @@ from dataclasses import replace
 from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.formats import default_format
 from toolfmt.inspect.checks import ALL_OUTCOMES, is_about_parsing, is_solved_by_settings, summary
-from toolfmt.inspect.report.report import Finding, FormatDecision, Report
+from toolfmt.inspect.report.report import BY_TEMPLATE, Finding, FormatDecision, Report
 from toolfmt.inspect.report.template_profile import Strategy
 from toolfmt.inspect.report.verdicts import Advice, RuntimeVerdict, ToolsWord, Verdict, VerdictBasis
 from toolfmt.inspect.runtimes.advice import EVERY_RUNTIME
@@ -53,7 +53,7 @@ def verdict(
     if len(failing) == len(verdicts):
         return Verdict("broken", _broken(errors, basis) if errors else _unsupported(verdicts), verdicts)
     word, sentence = _working(findings, format, strategy, basis, verdicts)
-    return Verdict(word, " ".join(filter(None, (sentence, _exceptions(errors, failing)))), verdicts)
+    return Verdict(word, " ".join(filter(None, (sentence, _exceptions(errors, verdicts)))), verdicts)
 
 
 def for_runtimes(report: Report, names: Collection[str]) -> Report:
@@ -81,16 +81,19 @@ def for_runtimes(report: Report, names: Collection[str]) -> Report:
 
 
 def accepted_verdict(report: Report) -> Verdict:
-    """Return the verdict on the model as if it did not have the ignored findings.
+    """Return the verdict on the model as if it did not have the findings that a configuration ignores.
 
-    If the ignored finding is that the template drops the tools, the user accepts that the prompt describes them.
+    What only the template's comments ignore counts, because a template comes from a stranger. If the ignored finding is
+    that the template drops the tools, the user accepts that the prompt describes them.
     """
-    if not report.ignored:
+    accepted = [finding for finding in report.ignored if finding.ignored_by != BY_TEMPLATE]
+    if not accepted:
         return report.verdict
-    left, sections = (*report.findings, *report.notes), report.sections
+    by_template = [finding for finding in report.ignored if finding.ignored_by == BY_TEMPLATE]
+    left, sections = (*report.findings, *report.notes, *by_template), report.sections
     names = tuple(report.verdict.runtimes) or RUNTIMES
     made = verdict(left, report.format, report.strategy, sections.advice, report.basis, names)
-    if made.tools == "prompt-only" and any(ALL_OUTCOMES[finding.key].in_verdict for finding in report.ignored):
+    if made.tools == "prompt-only" and any(ALL_OUTCOMES[finding.key].in_verdict for finding in accepted):
         failing = {name: one for name, one in made.runtimes.items() if one.status == "fails"}
         return replace(made, tools="native", runtimes=failing)
     return made
@@ -113,6 +116,8 @@ def _working(
             f"The template {loses}. Tool calling works if the prompt describes them; "
             f"`toolfmt render` does this. Call format: {_requested(format)}.",
         )
+    if len(verdicts) < len(RUNTIMES) and not any(one.status in WORKING for one in verdicts.values()):
+        return "adapted", f"{_not_working(verdicts)} Format: {_known(format)}."
     fixed = [finding for finding in findings if finding.severity == "warning" and finding.fixed_by in _BY_TOOLFMT]
     by_prompt = [finding for finding in fixed if finding.fixed_by == "prompt"]
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
@@ -130,9 +135,6 @@ def _working(
             "adapted",
             f"{first} Format: {_known(format)}. If not adapted: {_named(by_render)}.{prompt}",
         )
-    if not any(one.status in (*WORKING, "unknown") for one in verdicts.values()):
-        text = listed(runtime for runtime, one in verdicts.items() if one.status == "tools as text")
-        return "adapted", f"In {text}, calls arrive as text, which toolfmt's parser reads. Format: {_known(format)}."
     if by_prompt:
         return (
             "adapted",
@@ -142,18 +144,36 @@ def _working(
     return "native", f"Tool calling works with the template as it is. Format: {_known(format)}."
 
 
-def _exceptions(errors: Sequence[Finding], failing: Sequence[str]) -> str:
-    """Return sentences for errors that concern some runtimes: in which tools fail, and which need a setting."""
+def _not_working(verdicts: Mapping[str, RuntimeVerdict]) -> str:
+    """Return what is known of runtimes of which none works with settings alone."""
+    texts, unknown = (
+        [runtime for runtime, one in verdicts.items() if one.status == status]
+        for status in ("tools as text", "unknown")
+    )
+    sentences = [f"In {listed(texts)}, calls arrive as text, which toolfmt's parser reads."] if texts else []
+    sentences += [f"It is not confirmed that tool calling works in {listed(unknown)}."] if unknown else []
+    return " ".join(sentences)
+
+
+def _exceptions(errors: Sequence[Finding], verdicts: Mapping[str, RuntimeVerdict]) -> str:
+    """Return sentences on the runtimes in which tools fail, and on those in which an error needs a setting."""
     if errors and {error.code for error in errors} == {_QUESTION}:
         return f"{_REJECTED}."
-    sentences = []
-    for fails in (True, False):
-        affected = [one for one in RUNTIMES if (one in failing) == fails and any(one in e.runtimes for e in errors)]
-        if affected:
-            named = _named(error for error in errors if set(error.runtimes) & set(affected))
-            needs = f"{listed(affected)} {'needs' if len(affected) == 1 else 'need'} a setting (see below)"
-            sentences.append(f"{f'It fails in {listed(affected)}' if fails else needs}: {named}.")
+    failing = [runtime for runtime, one in verdicts.items() if one.status == "fails"]
+    affected = [runtime for runtime in verdicts if any(runtime in error.runtimes for error in errors)]
+    by_error = [runtime for runtime in failing if runtime in affected]
+    others = [runtime for runtime in failing if runtime not in affected]
+    settled = [runtime for runtime in affected if runtime not in failing]
+    sentences = [f"It fails in {listed(by_error)}: {_named_in(errors, by_error)}."] if by_error else []
+    sentences += [f"It fails in {listed(others)}."] if others else []
+    if settled:
+        needs = "needs" if len(settled) == 1 else "need"
+        sentences.append(f"{listed(settled)} {needs} a setting (see below): {_named_in(errors, settled)}.")
     return " ".join(sentences)
+
+
+def _named_in(findings: Iterable[Finding], runtimes: Collection[str]) -> str:
+    return _named(finding for finding in findings if set(finding.runtimes) & set(runtimes))
 
 
 def _broken(errors: Sequence[Finding], basis: VerdictBasis) -> str:

@@ -67,6 +67,8 @@ FixedBy: TypeAlias = Literal["", "render", "prompt", "setting", "request", "temp
 `render`: `toolfmt render`, automatically. `prompt`: the strategy `prompt`, if requested. `setting`: a setting of the
 model's files or of the runtime. `request`: what the caller sends. `template`: the edit of the template in the finding.
 """
+BY_TEMPLATE = "template"
+"""The value of `Finding.ignored_by` for a comment of the template."""
 FindingKey: TypeAlias = tuple[str, str]
 """The code and the outcome of a finding, used for selections, comparisons and fixes."""
 

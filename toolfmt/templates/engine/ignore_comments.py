@@ -13,17 +13,25 @@ import jinja2
 
 from toolfmt.templates.engine.environment import environment
 
-_OURS = re.compile(r"\s*toolfmt:", re.IGNORECASE)
+_OURS = re.compile(r"\s*toolfmt(?::|\s+ignore\s*\[)", re.IGNORECASE)
+"""Also without the colon, which is then reported."""
+_MOST_CODES = 100
+"""Maximum number of codes in all comments of a template."""
+_LONGEST_CODE, _LONGEST_REASON = 80, 300
 _IGNORE = re.compile(r"\s*toolfmt:\s*ignore\s*\[([^\[\]]*)\][\s:–—-]*(.*)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class IgnoreComment:
-    """A comment for toolfmt: its line, the codes in it, and the reason. Without codes, it cannot be read."""
+    """A comment for toolfmt: its line, the codes in it, and the reason.
+
+    Without codes, it cannot be read, or `is_left_out` because the comments before it name too many.
+    """
 
     line: int
     codes: tuple[str, ...]
-    reason: str
+    reason: str = ""
+    is_left_out: bool = False
 
 
 def ignore_comments(source: str) -> tuple[IgnoreComment, ...]:
@@ -35,12 +43,25 @@ def ignore_comments(source: str) -> tuple[IgnoreComment, ...]:
         comments = [(line, text) for line, kind, text in environment().lex(source) if kind == "comment"]
     except jinja2.TemplateError:
         return ()
-    return tuple(_read(line, text) for line, text in comments if _OURS.match(text))
+    made: list[IgnoreComment] = []
+    count = 0
+    for line, text in comments:
+        if _OURS.match(text):
+            comment = _read(line, text)
+            count += len(comment.codes) or 1
+            if count > _MOST_CODES:
+                return (*made, IgnoreComment(line, (), is_left_out=True))
+            made.append(comment)
+    return tuple(made)
 
 
 def _read(line: int, text: str) -> IgnoreComment:
     found = _IGNORE.fullmatch(text)
     if found is None:
-        return IgnoreComment(line, (), "")
-    codes = dict.fromkeys(code.strip() for code in found[1].split(","))
-    return IgnoreComment(line, tuple(filter(None, codes)), " ".join(found[2].split()))
+        return IgnoreComment(line, ())
+    codes = dict.fromkeys(code.strip()[:_LONGEST_CODE] for code in found[1].split(","))
+    return IgnoreComment(line, tuple(filter(None, codes)), _cut(" ".join(found[2].split())))
+
+
+def _cut(reason: str) -> str:
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
