@@ -167,7 +167,7 @@ class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         module: Any = MagicMock(name=spec.name)
         module.__path__, module.__spec__, module.__name__ = [], spec, spec.name
-        return module  # type: ignore[no-any-return]
+        return module  # type: ignore[no-any-return]  # SGLang is not installed for type checking
 
     def exec_module(self, module: ModuleType) -> None:
         pass

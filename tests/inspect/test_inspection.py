@@ -206,7 +206,7 @@ def test_servers_that_parse_arguments_are_named_if_only_objects_are_accepted() -
         text = changed((EITHER_FORM, "{% set function = call.function %}{% set arguments = " + printed + " %}"))
         (finding,) = [one for one in inspect_template(text).findings if one.code == "TF014"]
         assert finding.fix.startswith(f"Pass arguments as {expected}; `toolfmt render` does this")
-        endpoints = "the chat endpoints of vLLM, SGLang and mlx-lm"
+        endpoints = "vLLM, SGLang, mlx-lm and mlx-swift-lm"
         they = f"and so do {endpoints}" if expected == "objects" else f"but {endpoints} always pass objects"
         assert they in finding.fix
 

@@ -57,7 +57,7 @@ class FollowingModel:
         tokens = [text[at : at + _SIZE] for at in range(0, len(text), _SIZE)]
         for number, token in enumerate(tokens[:limit], 1):
             last = "stop" if number == len(tokens) else "length" if number == limit else None
-            yield Piece(token, last, Usage(len(prompt.text) // _SIZE, number))  # type: ignore[arg-type]
+            yield Piece(token, last, Usage(len(prompt.text) // _SIZE, number))  # type: ignore[arg-type]  # a reason
 
 
 def _same(value: Any) -> Any:

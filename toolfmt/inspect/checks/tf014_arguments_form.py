@@ -44,7 +44,7 @@ from toolfmt.inspect.checks.editing.source import Edit
 from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Report
-from toolfmt.inspect.runtimes.template_choice import PASS_OBJECTS
+from toolfmt.inspect.runtimes.request_handling import REQUEST_HANDLING
 
 OUTCOMES = {
     "double-encoded": FindingOutcome(
@@ -129,13 +129,9 @@ def _rejected(facts: Facts, capability: str, given: str, instead: str, outcome: 
 
 
 def _does_it(instead: str) -> str:
-    """Return who passes arguments as `objects` or `strings`, whatever the client sends.
-
-    vLLM 0.33.0 (renderers/chat_utils/chat_message.py), SGLang 0.5.23 (entrypoints/openai/serving_chat.py) and mlx-lm
-    0.32.2 (server.py) parse strings to objects, and never convert objects to strings.
-    """
-    endpoints = f"the chat endpoints of {listed(PASS_OBJECTS)}"
-    servers = f", and so do {endpoints}" if instead == "objects" else f", but {endpoints} always pass objects"
+    """Return who passes arguments as `objects` or `strings`, whatever the client sends."""
+    passing = listed(runtime for runtime, one in REQUEST_HANDLING.items() if "object-arguments" in one.passes)
+    servers = f", and so do {passing}" if instead == "objects" else f", but {passing} always pass objects"
     return f"`toolfmt render` does this{servers}"
 
 

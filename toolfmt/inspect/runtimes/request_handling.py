@@ -78,11 +78,6 @@ class RequestHandling:
     own_encoders: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Model types of config.json whose template is not used, and what is used instead."""
 
-    @property
-    def content_depends(self) -> bool:
-        """Return whether the form of content depends on the template."""
-        return not {"content-parts", "text-as-parts"}.isdisjoint(self.depends)
-
 
 def _forms(*forms: RequestForm) -> frozenset[RequestForm]:
     """Return the forms that a runtime passes, with those that every runtime passes."""

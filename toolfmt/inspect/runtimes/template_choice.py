@@ -14,8 +14,6 @@ from toolfmt.templates import ModelFiles, TemplateSource
 TRANSFORMERS, VLLM, SGLANG = "transformers", "vLLM", "SGLang"
 MLX_LM, MLX_SWIFT_LM, LLAMA_CPP = "mlx-lm", "mlx-swift-lm", "llama.cpp"
 RUNTIMES = (TRANSFORMERS, VLLM, SGLANG, MLX_LM, MLX_SWIFT_LM, LLAMA_CPP)
-PASS_OBJECTS = (VLLM, SGLANG, MLX_LM)
-"""Runtimes whose chat endpoints parse the arguments of past calls to objects before they render."""
 
 _JINJA, _TOKENIZER, _PROCESSOR = "chat_template.jinja", "tokenizer_config.json", "chat_template.json"
 _OWN_CODE = "chat_template_type"
