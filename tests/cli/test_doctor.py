@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from answer_scenarios import MODEL
@@ -23,6 +24,7 @@ from server_bugs import BUGS
 import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.cli.doctor.checks import differences, problems, undecided
+from toolfmt.cli.doctor.command import Examining
 from toolfmt.cli.doctor.connection import Connection, connect
 from toolfmt.cli.doctor.examination import Examination
 from toolfmt.cli.doctor.explanations import EXPLANATIONS, Context
@@ -30,6 +32,7 @@ from toolfmt.cli.doctor.leftovers import left_calls, left_marker, left_reasoning
 from toolfmt.cli.doctor.probes import MOST_TOKENS, marker_value, probes, result_messages, sample_call
 from toolfmt.cli.doctor.protocols import AnthropicMessages, ChatCompletions, ChatRequest, OllamaChat
 from toolfmt.cli.doctor.response import ResponseCall, ServerResponse, Unreadable
+from toolfmt.cli.doctor.secrets import Secrets
 from toolfmt.cli.doctor.transport import MOST_REQUESTS, LimitReached, Reply, Transport
 
 KEY = "sk-secret-1234567890"
@@ -899,3 +902,55 @@ def test_another_server_in_pythons_own_http_server_is_not_mlx_lm() -> None:
 
     assert listing({"id": "m", "object": "model", "created": 1}) == "mlx-lm"
     assert listing({"id": "m", "object": "model"}) == ""
+
+
+def test_secrets_are_hidden_in_every_form_and_placeholders_in_none() -> None:
+    key = "sk-'a/b\\c\"d+E"
+    secrets = Secrets([key, "x", ""])
+    for form in (key, repr(key), quote(key, safe=""), quote(key, safe="").lower(), key.upper()):
+        assert secrets.hidden(f"a {form} b") in ("a *** b", "a '***' b")
+    assert secrets.hidden(f"a {key[:6]}…") == "a ***…"
+    assert secrets.hidden(f"a {key[:5]}…") == f"a {key[:5]}…"
+    assert Secrets(["tool", "x"]).hidden("tool_calls x") == "tool_calls x"
+
+
+def test_a_key_in_the_reason_for_an_undecided_check_is_hidden() -> None:
+    busy = json.dumps({"error": f"slow down, {KEY}"}).encode()
+    with endpoint(lambda body: (200, PLAIN) if not body.get("tools") else (429, busy)) as url:
+        printed = doctor(url, "--model", "m", OPENAI_API_KEY=KEY)
+        assert (printed.exit_code, KEY in printed.output) == (2, False)
+        assert "Not decided: the server is busy: 429 slow down, ***." in printed.output
+        assert "not decided: the server is busy: 429 slow down, ***" in " ".join(printed.output.split())
+
+
+@pytest.mark.parametrize(
+    ("endpoint_url", "key"),
+    [
+        ("https://api.anthropic.com/v1", "a"),
+        ("https://anthropic.com", "a"),
+        ("http://127.0.0.1:1/v1/messages", "a"),
+        ("http://anthropic.com.example.org/v1", "o"),
+        ("http://notanthropic.com/v1", "o"),
+        ("http://example.org/anthropic.com", "o"),
+    ],
+)
+def test_the_url_decides_which_key_is_sent(endpoint_url: str, key: str) -> None:
+    options = Examining(endpoint_url, None, None, 10.0, as_json=False, trusted=False)
+    assert options._key({"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"}) == key
+    assert options._key({"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": ""}) == "o"
+
+
+def test_a_model_that_is_random_in_streams_only_is_random() -> None:
+    sent = 0
+
+    def answer(body: Body) -> tuple[int, bytes]:
+        nonlocal sent
+        sent += 1
+        function = {"name": "get_weather", "arguments": json.dumps({"city": "Oslo", "days": sent * body["stream"]})}
+        call = {"index": 0, "id": "a", "type": "function", "function": function}
+        return whole_or_stream(body, {"content": None, "tool_calls": [call]}, "tool_calls")
+
+    with endpoint(answer) as url:
+        found = diagnosis(url, "--model", "m", status=1)
+    assert found["random"]
+    assert names(found) == ["tool-choice-ignored"]

@@ -92,7 +92,8 @@ def test_remarks_on_a_runtime_are_below_its_line() -> None:
         Advice("Ollama", "none", "fails", "y", typed=False),
         Advice("z", "--z"),
     )
-    page = report_page(replace(report, sections=replace(report.sections, advice=advice)))
+    verdict = replace(report.verdict, runtimes={})
+    page = report_page(replace(report, verdict=verdict, sections=replace(report.sections, advice=advice)))
     assert '<code class="copy">--x</code><p class="quiet">which &lt;a&gt; of them</p></dd>' in page
     assert '<span class="quiet">none</span><p class="quiet">y</p></dd>' in page
     assert '<code class="copy">--z</code></dd>' in page

@@ -345,6 +345,7 @@ def test_a_finding_that_remains_in_every_runtime_is_not_repeated_in_each_row() -
     }
     lines = shown(replace(FULL, verdict=Verdict("adapted", "It works.", remaining)))
     assert [line.strip() for line in lines if line.strip().startswith("see ")] == ["see TF014"]
+    assert "        each of them  see TF017" in lines
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:

@@ -169,7 +169,7 @@ def test_a_default_that_needs_adapted_requests_is_no_default() -> None:
     advice = [Advice(runtime, "detected automatically", "works") for runtime in RUNTIMES]
     found = [finding("TF014", "warning", "render", ("vLLM",)), finding("TF065", "warning", "setting", ("SGLang",))]
     made = verdict(found, JSON, "template", advice).runtimes
-    assert made["vLLM"] == RuntimeVerdict("works with", "detected automatically", ("TF014",))
+    assert made["vLLM"] == RuntimeVerdict("works with", "adapted requests; detected automatically", ("TF014",))
     assert made["SGLang"] == RuntimeVerdict("works", "detected automatically", ("TF065",))
     assert made["mlx-lm"] == RuntimeVerdict("works", "detected automatically")
 

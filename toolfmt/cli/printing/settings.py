@@ -18,7 +18,7 @@ from toolfmt.inspect.report.verdicts import RuntimeStatus, RuntimeVerdict
 
 @dataclass(frozen=True)
 class RuntimeRow:
-    """What is shown for a runtime; `typed` is whether the text is something to type."""
+    """What is shown for a runtime; `typed` is whether the text is something to type. `status` may be empty."""
 
     runtime: str
     status: str
@@ -40,14 +40,14 @@ _LEVELS: Mapping[RuntimeStatus, Level] = {
 def runtime_rows(report: Report) -> list[RuntimeRow]:
     """Return the status of each runtime and what to set there.
 
-    Findings that remain are in the remark, except those that remain in every runtime.
+    Findings that remain are in the remark, and those that remain in every runtime in a last row.
     """
     verdicts = report.verdict.runtimes
     codes = [set(one.codes) for one in verdicts.values()]
     everywhere = set.intersection(*codes) if len(codes) > 1 else set[str]()
     rows = []
     for one in report.sections.advice:
-        verdict = verdicts.get(one.runtime, RuntimeVerdict(one.status))
+        verdict = verdicts.get(one.runtime, RuntimeVerdict(one.status, one.text))
         remaining = [code for code in verdict.codes if code not in everywhere]
         remark = "; ".join(filter(None, (one.remark, f"see {listed(remaining)}" if remaining else "")))
         rows.append(
@@ -55,11 +55,14 @@ def runtime_rows(report: Report) -> list[RuntimeRow]:
                 visible(one.runtime),
                 verdict.status,
                 _LEVELS[verdict.status],
-                visible(one.text),
+                visible(verdict.settings),
                 one.typed,
                 visible(remark),
             )
         )
+    if everywhere:
+        codes_of_all = [code for code in next(iter(verdicts.values())).codes if code in everywhere]
+        rows.append(RuntimeRow("each of them", "", "care", f"see {listed(codes_of_all)}", False, ""))
     return rows
 
 

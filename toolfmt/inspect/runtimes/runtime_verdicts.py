@@ -90,8 +90,9 @@ def _verdict(
         for finding in findings
         if runtime in finding.runtimes and finding.severity != "note" and not (status in WORKING and solved(finding))
     ]
+    settings = row.text
     if any(map(failing, remaining)):
         status = "fails"
     elif status == "works" and any(finding.fixed_by == "render" for finding in remaining):
-        status = "works with"
-    return RuntimeVerdict(status, row.text, tuple(dict.fromkeys(finding.code for finding in remaining)))
+        status, settings = "works with", f"adapted requests; {row.text}"
+    return RuntimeVerdict(status, settings, tuple(dict.fromkeys(finding.code for finding in remaining)))
