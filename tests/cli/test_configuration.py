@@ -288,6 +288,9 @@ def test_a_configuration_of_a_model_is_not_even_read(name: str, monkeypatch: pyt
     write("[[[", f"{ENCODED}/{name}")
     monkeypatch.chdir(ENCODED)
     assert inspect(".")[0] == 0
+    assert ("is not used" in run("inspect", ".", "--json").stderr) == (name == "toolfmt.toml")
+    write("[project]\nname = 'x'\n[tool.other]\n" if name == "pyproject.toml" else "", name)
+    assert ("is not used" in run("inspect", ".", "--json").stderr) == (name == "toolfmt.toml")
 
 
 def test_a_byte_order_mark_is_no_part_of_a_configuration() -> None:
