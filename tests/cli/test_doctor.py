@@ -23,6 +23,7 @@ from server_bugs import BUGS
 
 import toolfmt
 from toolfmt.cli.commands import main
+from toolfmt.cli.doctor.api_keys import Secrets
 from toolfmt.cli.doctor.checks import differences, problems, undecided
 from toolfmt.cli.doctor.command import Examining
 from toolfmt.cli.doctor.connection import Connection, connect
@@ -32,7 +33,6 @@ from toolfmt.cli.doctor.leftovers import left_calls, left_marker, left_reasoning
 from toolfmt.cli.doctor.probes import MOST_TOKENS, marker_value, probes, result_messages, sample_call
 from toolfmt.cli.doctor.protocols import AnthropicMessages, ChatCompletions, ChatRequest, OllamaChat
 from toolfmt.cli.doctor.response import ResponseCall, ServerResponse, Unreadable
-from toolfmt.cli.doctor.secrets import Secrets
 from toolfmt.cli.doctor.transport import MOST_REQUESTS, LimitReached, Reply, Transport
 
 KEY = "sk-secret-1234567890"

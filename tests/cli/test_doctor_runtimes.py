@@ -40,9 +40,17 @@ def reciting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_server_for_mlx_lm_is_healthy(reciting: Path) -> None:
+def have_downloads(there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """mlx-lm lists the models that Hugging Face's library downloaded, and answers with nothing without its folder."""
+    if there:
+        (tmp_path / "hub").mkdir()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+
+
+def test_the_server_for_mlx_lm_is_healthy(reciting: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from mlx_serving import served
 
+    have_downloads(False, tmp_path, monkeypatch)
     with served(reciting) as url:
         found = diagnosis(url, "--model", str(reciting), "--directory", str(reciting))
     # The model makes the same call for every question, also if another tool is named.
@@ -55,7 +63,7 @@ def test_the_server_for_mlx_lm_is_healthy(reciting: Path) -> None:
 
 @pytest.mark.parametrize("declared", [True, False])
 def test_mlx_lms_own_server_is_healthy_with_the_parser_that_the_fix_names(
-    declared: bool, reciting: Path, tmp_path: Path
+    declared: bool, reciting: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The template does not show the format in a way that mlx-lm recognizes."""
     directory = tmp_path / "tiny"
@@ -68,6 +76,7 @@ def test_mlx_lms_own_server_is_healthy_with_the_parser_that_the_fix_names(
         config.write_text(json.dumps(values), "utf-8")
     from mlx_serving import served
 
+    have_downloads(declared, tmp_path, monkeypatch)
     with served(directory, own=True) as url:
         found = diagnosis(url, "--model", str(directory), "--directory", str(directory))
     names = [finding["name"] for finding in found["findings"]]

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 
 import click
 
+from toolfmt.cli.doctor.api_keys import Secrets
 from toolfmt.cli.doctor.connection import Connection, connect, models_hint
 from toolfmt.cli.doctor.diagnosis import Diagnosis
 from toolfmt.cli.doctor.examination import Examination, NotExamined
 from toolfmt.cli.doctor.explanations import Context
 from toolfmt.cli.doctor.protocols import AnthropicMessages
-from toolfmt.cli.doctor.secrets import Secrets
 from toolfmt.cli.doctor.transport import LimitReached, Transport
 from toolfmt.cli.input import name_models_below
 from toolfmt.cli.measure.subject import NotReached

@@ -114,12 +114,19 @@ def _connection(protocol: ChatProtocol, base: str, reply: Reply | None) -> Conne
     owners = {text_of(entry.get("owned_by")) for entry in entries}
     header = "" if reply is None else reply.headers.get("server", "").lower()
     by_header = LLAMA_CPP if header.startswith("llama.cpp") else ""
-    if header.startswith(_PYTHON) and entries and all(entry.keys() == _MLX_LMS for entry in entries):
+    if reply is not None and header.startswith(_PYTHON) and _is_mlx_lms(reply, entries):
         by_header = MLX_LM
     runtime = next((name for owner, name in _OWNERS.items() if owner in owners), by_header)
     if isinstance(protocol, OllamaChat) and not runtime and entries and "details" in entries[0]:
         runtime = "Ollama"
     return Connection(protocol, base + protocol.path, names, runtime)
+
+
+def _is_mlx_lms(reply: Reply, entries: list[dict[str, Any]]) -> bool:
+    """Return whether the list of models is one of mlx-lm. Where nothing was ever downloaded, its text is empty."""
+    if not entries:
+        return reply.status == _OK and not reply.text
+    return all(entry.keys() == _MLX_LMS for entry in entries)
 
 
 def _with_version(found: Connection, root: str, transport: Transport) -> Connection:

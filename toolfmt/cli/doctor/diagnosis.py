@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from toolfmt.cli.doctor.api_keys import Secrets
 from toolfmt.cli.doctor.examination import BUSY, Check, Examination, Finding
 from toolfmt.cli.doctor.explanations import EXPLANATIONS, Context
-from toolfmt.cli.doctor.secrets import Secrets
 from toolfmt.cli.printing.control_characters import shortened
 
 _LONGEST_SEEN = 300
