@@ -340,12 +340,15 @@ def test_what_to_do_next_is_a_line_each() -> None:
 
 def test_a_finding_that_remains_in_every_runtime_is_not_repeated_in_each_row() -> None:
     remaining = {
-        "vLLM": RuntimeVerdict("works with", "--parser x", ("TF014", "TF017")),
-        "mlx-lm": RuntimeVerdict("works", "", ("TF017",)),
+        "vLLM": RuntimeVerdict("works with", "--parser x", ("TF014", "TF017", "TF022", "TF023")),
+        "mlx-lm": RuntimeVerdict("works", "", ("TF017", "TF022")),
     }
-    lines = shown(replace(FULL, verdict=Verdict("adapted", "It works.", remaining)))
+    findings = (*FULL.findings, finding("TF014", "warning"), finding("TF017", "warning"))
+    lines = shown(replace(FULL, findings=findings, verdict=Verdict("adapted", "It works.", remaining)))
     assert [line.strip() for line in lines if line.strip().startswith("see ")] == ["see TF014"]
-    assert "        each of them  see TF017" in lines
+    assert "        each of them  see TF017" in lines  # TF022 and TF023 are not shown
+    without_advice = replace(FULL, findings=findings, sections=replace(FULL.sections, advice=()))
+    assert not any("each of them" in line for line in shown(without_advice))
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:

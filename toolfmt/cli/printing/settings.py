@@ -40,15 +40,16 @@ _LEVELS: Mapping[RuntimeStatus, Level] = {
 def runtime_rows(report: Report) -> list[RuntimeRow]:
     """Return the status of each runtime and what to set there.
 
-    Findings that remain are in the remark, and those that remain in every runtime in a last row.
+    Findings that remain and are shown are in the remark, and those that remain in every runtime in a last row.
     """
     verdicts = report.verdict.runtimes
-    codes = [set(one.codes) for one in verdicts.values()]
+    shown = {finding.code for finding in (*report.findings, *report.notes)}
+    codes = [shown.intersection(one.codes) for one in verdicts.values()]
     everywhere = set.intersection(*codes) if len(codes) > 1 else set[str]()
     rows = []
     for one in report.sections.advice:
         verdict = verdicts.get(one.runtime, RuntimeVerdict(one.status, one.text))
-        remaining = [code for code in verdict.codes if code not in everywhere]
+        remaining = [code for code in verdict.codes if code in shown - everywhere]
         remark = "; ".join(filter(None, (one.remark, f"see {listed(remaining)}" if remaining else "")))
         rows.append(
             RuntimeRow(
@@ -60,7 +61,7 @@ def runtime_rows(report: Report) -> list[RuntimeRow]:
                 visible(remark),
             )
         )
-    if everywhere:
+    if rows and everywhere:
         codes_of_all = [code for code in next(iter(verdicts.values())).codes if code in everywhere]
         rows.append(RuntimeRow("each of them", "", "care", f"see {listed(codes_of_all)}", False, ""))
     return rows
