@@ -14,9 +14,9 @@ from typing import Any
 from documentation.markdown import code, indented, inline, literal, prose, span, spans, table
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import TOLERANCES, Parser, ToolCallFormat, formats, write
-from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.prompting.tool_descriptions import prose as told_in_words
 from toolfmt.formats.tolerances import kind_of
+from toolfmt.formats.values.layout import Call
 from toolfmt.testing.corpus import Case, cases
 
 _BUGS = Path(__file__).parents[1] / "benchmarks" / "peer_faults.jsonl"

@@ -12,7 +12,7 @@ from grammar_engines import LlamaGrammars
 from toolfmt.errors import CannotConstrain, CannotWrite
 from toolfmt.formats import ToolCallFormat, write
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
-from toolfmt.formats.grammar.nodes import EMPTY, Node, Pattern, Repeated, Rules, Text, either, maybe, row
+from toolfmt.formats.values.nodes import EMPTY, Node, Pattern, Repeated, Rules, Text, either, maybe, row
 from toolfmt.grammars.ends import may_end_early
 from toolfmt.grammars.gbnf import gbnf
 

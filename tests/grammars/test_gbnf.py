@@ -15,7 +15,8 @@ from gbnf_judges import JUDGES, Accepts, Judge, judge_of
 
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats.grammar.json_nodes import json_nodes
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.grammar.schemas import NotConstrained
+from toolfmt.formats.values.nodes import (
     FreeText,
     JsonValue,
     Member,
@@ -32,7 +33,6 @@ from toolfmt.formats.grammar.nodes import (
     maybe,
     row,
 )
-from toolfmt.formats.grammar.schemas import NotConstrained
 from toolfmt.grammars.gbnf import BOUNDED_TEXT, DECLARED_ORDER, gbnf
 
 

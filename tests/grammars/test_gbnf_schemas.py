@@ -17,8 +17,8 @@ import pytest
 from gbnf_judges import JUDGES, Judge, judge_of
 from jsonschema import Draft202012Validator
 
-from toolfmt.formats.grammar.nodes import JsonValue, Rules
 from toolfmt.formats.grammar.schemas import Schemas
+from toolfmt.formats.values.nodes import JsonValue, Rules
 from toolfmt.grammars.gbnf import DECLARED_ORDER, gbnf
 
 _spelt = partial(json.dumps, ensure_ascii=False)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import LarkError
 
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.values.nodes import (
     EMPTY,
     FreeText,
     JsonValue,

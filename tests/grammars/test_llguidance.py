@@ -13,7 +13,7 @@ pytest.importorskip("llguidance")
 from grammar_walks import byte_tokenizer, encoded, end_of, ids_of, masks_of
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.values.nodes import (
     EMPTY,
     FreeText,
     JsonValue,

@@ -11,7 +11,7 @@ from grammar_walks import Walker, byte_tokenizer, masks_of
 from jsonschema import Draft202012Validator
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.formats.grammar.nodes import JsonValue, Rules
+from toolfmt.formats.values.nodes import JsonValue, Rules
 from toolfmt.grammars.llguidance import llguidance
 from toolfmt.grammars.llguidance_schemas import held_schema
 

@@ -14,7 +14,7 @@ from grammar_calls import Subject, named, variants
 
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats import ToolCallFormat
-from toolfmt.formats.grammar.nodes import FreeText, RawText
+from toolfmt.formats.values.nodes import FreeText, RawText
 from toolfmt.grammars.positive import LONGEST, closed_text, open_text
 
 MARKERS: list[tuple[str, tuple[str, ...]]] = [

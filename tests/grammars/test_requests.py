@@ -17,7 +17,7 @@ from grammar_engines import LlamaGrammars
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import FORMATS, ToolCallFormat, get, write
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
-from toolfmt.formats.grammar.nodes import Rules
+from toolfmt.formats.values.nodes import Rules
 from toolfmt.grammars.gbnf import gbnf
 from toolfmt.grammars.requests import request
 

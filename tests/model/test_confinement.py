@@ -395,7 +395,7 @@ NOT_THERE = {  # reached by no template that is rendered here
     # grammars, which no job makes
     "toolfmt.formats.grammar.constraint",
     "toolfmt.formats.grammar.nested_tags",
-    "toolfmt.formats.grammar.nodes",
+    "toolfmt.formats.values.nodes",
     "toolfmt.formats.grammar.value_nodes",
     "toolfmt.formats.grammar.tagged",
 }

@@ -9,7 +9,7 @@ import pytest
 from gbnf_reader import Gbnf
 from grammar_engines import LlamaGrammars, XGrammars
 
-from toolfmt.formats.grammar.nodes import Rules
+from toolfmt.formats.values.nodes import Rules
 from toolfmt.grammars.gbnf import gbnf
 
 Accepts: TypeAlias = Callable[[str], bool]

@@ -23,7 +23,7 @@ from jsonschema import Draft202012Validator
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, write
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
-from toolfmt.formats.grammar.nodes import Node, QuotedText, RawText, Text, inner_nodes
+from toolfmt.formats.values.nodes import Node, QuotedText, RawText, Text, inner_nodes
 from toolfmt.formats.values.schema_types import parameter_types
 from toolfmt.grammars.llguidance import llguidance
 from toolfmt.grammars.masks import Masks

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolfmt.formats.grammar.json_nodes import json_nodes
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.grammar.number_patterns import INTEGER, NUMBER
+from toolfmt.formats.values.nodes import (
     EMPTY,
     Either,
     JsonValue,
@@ -31,7 +32,6 @@ from toolfmt.formats.grammar.nodes import (
     Text,
     Whitespace,
 )
-from toolfmt.formats.grammar.number_patterns import INTEGER, NUMBER
 from toolfmt.grammars.lark import ANY_ORDER
 
 _BORDERS = re.compile(r"""\s+|(?<=[>\[\]="'])|(?=[<>\[\]="'/])""")

@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.values.nodes import (
     Either,
     FreeText,
     JsonValue,

@@ -26,10 +26,9 @@ from loosened import Loosening, Spelling
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
-from toolfmt.formats.grammar.calls import grammar_of
-from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
-from toolfmt.formats.grammar.nodes import RawText, Rules
+from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, constrained_calls
 from toolfmt.formats.tolerances import EXPECTED
+from toolfmt.formats.values.nodes import RawText, Rules
 from toolfmt.grammars.lark import PlainLark, Terminal, plain_lark
 from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 
@@ -236,7 +235,7 @@ def call_rules(format: ToolCallFormat, tools: list[Any]) -> Iterator[Rules]:
     )
     for variant in ("", *format.variants):
         constraint = Constraint(format.name, constrained, several=True)
-        start = grammar_of(format.with_variant(variant).writer, constraint)
+        start = constrained_calls(format.with_variant(variant).writer, constraint)
         yield Rules(start, constraint.rules)
 
 

@@ -9,7 +9,6 @@ modules of `toolfmt.formats.known`.
 from typing import TYPE_CHECKING
 
 from toolfmt.formats.complete_calls import WholeCalls
-from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.parser import Parser
 from toolfmt.formats.parser.tokens.token_parser import TokenParser
@@ -18,6 +17,7 @@ from toolfmt.formats.registry import default_format, for_model_type, formats, ge
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.serialization.registration import register
 from toolfmt.formats.tolerances import TOLERANCES
+from toolfmt.formats.values.layout import Call
 from toolfmt.formats.writing import read_back, write
 
 if TYPE_CHECKING:

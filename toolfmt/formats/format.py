@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from toolfmt.formats.engines.engine import Call, Engine, NameAtStart
+from toolfmt.formats.engines.engine import Engine, NameAtStart
 from toolfmt.formats.markers import Markers, markers_of
 from toolfmt.formats.runtime_parsers import RuntimeParser
+from toolfmt.formats.values.layout import Call
 
 THINK = ("<think>", "</think>")
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolfmt.errors import CannotWrite, json_fault
-from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.parser import Parser
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.tolerances import OF_THE_FORMAT
+from toolfmt.formats.values.layout import Call, TypesOf
 from toolfmt.formats.values.schema_types import Types, parameter_types
 from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import counting_tools, kind_of, tool_schemas

@@ -1,4 +1,4 @@
-"""Export the node language of `toolfmt.formats.grammar.nodes` as grammars of engines for constrained decoding.
+"""Export the node language of `toolfmt.formats.values.nodes` as grammars of engines for constrained decoding.
 
 The exporters only depend on formats. Writing a grammar requires no other package.
 """

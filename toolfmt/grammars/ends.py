@@ -6,7 +6,7 @@ may be missing there.
 
 from __future__ import annotations
 
-from toolfmt.formats.grammar.nodes import EMPTY, Either, Maybe, Node, Repeated, Row, Text, either, maybe, row
+from toolfmt.formats.values.nodes import EMPTY, Either, Maybe, Node, Repeated, Row, Text, either, maybe, row
 
 _ENDS = (
     "<|call|>", "<|return|>", "<|end|>", "<|eot_id|>", "<|im_end|>", "<|eom_id|>", "<|flush|>", "<|calls|>",

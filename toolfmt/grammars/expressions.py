@@ -1,6 +1,6 @@
 """Parse the regular expressions of `Pattern` nodes into nodes, for grammar formats without regular expressions.
 
-`toolfmt.formats.grammar.nodes.Pattern` defines what they may contain. Anything else is a bug in this package and raises
+`toolfmt.formats.values.nodes.Pattern` defines what they may contain. Anything else is a bug in this package and raises
 a ValueError.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from toolfmt._util import regular_expressions
 from toolfmt._util.regular_expressions import CharacterClass, Group, Options, Repetition, UnsupportedPattern, parse
-from toolfmt.formats.grammar.nodes import EMPTY, Node, Repeated, Text, either, maybe, row
+from toolfmt.formats.values.nodes import EMPTY, Node, Repeated, Text, either, maybe, row
 
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "b": "\b"}
 _UNSUPPORTED = frozenset(".^$*+?{")

@@ -23,7 +23,7 @@ from typing import Any
 
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats.grammar.json_nodes import json_nodes
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.values.nodes import (
     EMPTY,
     Either,
     FreeText,

@@ -20,9 +20,9 @@ from typing import Any, Literal, TypeAlias, get_args
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.grammar.answer_grammar import AnswerGrammar, answer_grammar
-from toolfmt.formats.grammar.nodes import FreeText, Node, RawText, Rules, Text, inner_nodes
 from toolfmt.formats.grammar.schemas import NotConstrained
 from toolfmt.formats.registry import resolved
+from toolfmt.formats.values.nodes import FreeText, Node, RawText, Rules, Text, inner_nodes
 from toolfmt.grammars.exported import Exported
 from toolfmt.grammars.gbnf import gbnf
 from toolfmt.grammars.lark import plain_lark

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from toolfmt.formats.grammar.json_nodes import json_nodes
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.values.nodes import (
     Either,
     FreeText,
     JsonValue,

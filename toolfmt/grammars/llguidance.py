@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.values.nodes import (
     EMPTY,
     Either,
     FreeText,

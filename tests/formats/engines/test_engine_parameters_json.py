@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -22,11 +22,13 @@ import toolfmt
 from toolfmt.errors import CannotConstrain, CannotWrite
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, IdThenName, NameThenId
-from toolfmt.formats.engines.engine import Call, Engine
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.json_object import JsonObject, KeyedObject
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
-from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
+from toolfmt.formats.values.json_style import JsonStyle
+from toolfmt.formats.values.layout import Call, EachCall, write_calls
 from toolfmt.formats.values.syntaxes import CODE, JSON, LITERAL
 from toolfmt.messages.message import Message
 
@@ -88,6 +90,12 @@ def _calls(marks: Sequence[str]) -> st.SearchStrategy[list[Call]]:
     return st.lists(st.tuples(st.sampled_from(_NAMES), _arguments(marks)), min_size=1, max_size=3)
 
 
+def _object_text(written: WrittenObject, name: str, arguments: Mapping[str, Any], at: int = 0) -> str:
+    """The object of the call with this number."""
+    layout = EachCall(written.layout, "\x1e")
+    return write_calls(layout, [(name, arguments)] * (at + 1), lambda name, *path: None).split("\x1e")[at]
+
+
 @st.composite
 def _written(draw: st.DrawFn) -> WrittenObject:
     """How an object is written, inferred from an example."""
@@ -108,7 +116,7 @@ def _written(draw: st.DrawFn) -> WrittenObject:
     # Python syntax is not generated with the arguments as a string: its quotes are rejected around JSON.
     text = repr(whole) if words[1] not in strings and draw(st.integers(0, 3)) == 0 else style(whole)
     written = WrittenObject.from_example(text, "zqname", given, id=id, id_form="call{number:03d}")
-    assert written("zqname", given, 7).replace("call007", "zqid") == text
+    assert _object_text(written, "zqname", given, 7).replace("call007", "zqid") == text
     return written
 
 
@@ -517,5 +525,5 @@ def test_name_and_id_have_the_same_quotes() -> None:
 
 def test_a_string_of_arguments_is_escaped_as_all_else_is() -> None:
     pieces = ('{"name": ', "name", ', "arguments": ', "arguments_string", "}")
-    assert WrittenObject(pieces)("é", {"a": "é"}, 0) == '{"name": "é", "arguments": "{\\"a\\": \\"é\\"}"}'
-    assert WrittenObject(pieces, JsonStyle(ascii=True))("é", {"a": "é"}, 0).isascii()
+    assert _object_text(WrittenObject(pieces), "é", {"a": "é"}) == '{"name": "é", "arguments": "{\\"a\\": \\"é\\"}"}'
+    assert _object_text(WrittenObject(pieces, JsonStyle(ascii=True)), "é", {"a": "é"}).isascii()

@@ -21,11 +21,10 @@ from toolfmt.formats import FORMATS, Call, Parser, ToolCallFormat, write
 from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
-from toolfmt.formats.grammar.calls import grammar_of
-from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
+from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, constrained_calls
 from toolfmt.formats.grammar.json_nodes import json_nodes
-from toolfmt.formats.grammar.nodes import JsonValue, Node, Rules, inner_nodes
 from toolfmt.formats.grammar.schemas import Schemas
+from toolfmt.formats.values.nodes import JsonValue, Node, Rules, inner_nodes
 from toolfmt.messages.events import Content, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import tool_schemas
 
@@ -403,7 +402,7 @@ def test_whitespace_before_the_end_marker_is_only_allowed_after_a_value() -> Non
     assert isinstance(glm, Tagged)
     engine = replace(glm, between="\n")
     tool = ConstrainedTool("f", {"type": "object", "properties": {"a": {"type": "string"}}}, "t")
-    rules = Rules(grammar_of(engine, Constraint("glm4", (tool,), several=False)))
+    rules = Rules(constrained_calls(engine, Constraint("glm4", (tool,), several=False)))
     types = _types({"f": dict(tool.schema)})
     for arguments in ({}, {"a": "x"}):
         assert allows(rules, engine.write([("f", arguments)], types))
@@ -419,22 +418,17 @@ class _Wrapped:
         return getattr(self.engine, name)
 
 
-class _WithGrammar(_Wrapped):
-    """An engine of another package that registers its grammar."""
+class _WithoutLayout(_Wrapped):
+    layout = None
 
 
-@grammar_of.register(_WithGrammar)
-def _(engine: _WithGrammar, constraint: Constraint) -> Node:
-    return grammar_of(engine.engine, constraint)
-
-
-def test_an_engine_of_another_package_registers_its_grammar() -> None:
-    own: Any = _WithGrammar(_JSON.engine)
+def test_an_engine_of_another_package_has_a_grammar_if_it_has_a_layout() -> None:
+    own: Any = _Wrapped(_JSON.engine)
     assert _rules(replace(_JSON, engine=own)) == _rules(_JSON)
-    own = _Wrapped(_JSON.engine)
+    own = _WithoutLayout(_JSON.engine)
     with pytest.raises(CannotConstrain) as raised:
         answer_grammar(replace(_JSON, name="own", engine=own), TOOLS)
-    assert str(raised.value) == "the format own has no grammar: its engine _Wrapped has not registered one"
+    assert str(raised.value) == "the format own has no grammar: its engine _WithoutLayout has no layout"
 
 
 def test_a_string_does_not_begin_like_a_value_of_a_limited_type() -> None:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
+from toolfmt.formats.engines.engine import Engine, Inner, NameAtStart
 from toolfmt.formats.engines.foreign import Elsewhere
 from toolfmt.formats.engines.frame import follows
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Reading, Scan
+from toolfmt.formats.values.layout import Call, TypesOf, layout_of
+from toolfmt.formats.values.nodes import Node
 
 
 @dataclass(frozen=True, init=False)
@@ -67,6 +69,10 @@ class Choice:
     @cached_property
     def name_at_start(self) -> NameAtStart:
         return next((engine.name_at_start for engine in self.engines if engine.name_at_start != "never"), "never")
+
+    @property
+    def layout(self) -> Node:
+        return layout_of(self.engines[0])
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         return self.engines[0].write(calls, types)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Trial
 from toolfmt.formats.engines.call_delimiters import CallDelimiters, call_delimiters
-from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import Keys
 from toolfmt.formats.engines.json_object import read_calls
@@ -24,7 +23,9 @@ from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import LONGEST_WORD, Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import UNESCAPED, escaped, quoted
+from toolfmt.formats.values.layout import TOOL_NAME, EachArgument, EachCall, IfArguments, Key, LaidOut, Value
 from toolfmt.formats.values.name_repair import without_namespace
+from toolfmt.formats.values.nodes import Node, row
 from toolfmt.formats.values.schema_types import STRING, Types, may_be_literal, typed
 from toolfmt.formats.values.syntaxes import BetweenMarks, Notation
 from toolfmt.formats.values.value_reader import Buffered, first_of_string, read_string, read_value
@@ -72,7 +73,7 @@ class _FrameState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallExpression(Frame):
+class CallExpression(LaidOut, Frame):
     """Calls written as code.
 
     Args:
@@ -143,17 +144,17 @@ class CallExpression(Frame):
 
     # --- writing
 
-    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        written = [self._call(name, arguments) for name, arguments in calls]
+    @cached_property
+    def layout(self) -> Node:
+        argument = row(self.key_lead, Key(), self.assign, Value(self.written, self.closers), self.pair_closer)
+        arguments: Node = EachArgument(argument, self.separator, self.key_order == "alphabetical")
+        arguments = row(self.brackets[0], arguments)
+        if not self._delimiters.bracket:
+            arguments = IfArguments(arguments)
+        call = row(self.lead, TOOL_NAME, arguments, self.brackets[1])
         if self.enclosing:
-            return self.opener + self.enclosing[0] + self.between.join(written) + self.enclosing[1] + self.closer
-        return "".join(self.opener + call + self.closer for call in written)
-
-    def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        keys = arguments if self.key_order == "given" else sorted(arguments, key=str.lower)
-        pairs = [self.key_lead + key + self.assign + self.written(arguments[key]) + self.pair_closer for key in keys]
-        opening = self.brackets[0] if pairs or self._delimiters.bracket else ""
-        return self.lead + name + opening + self.separator.join(pairs) + self.brackets[1]
+            return self.enclosed(self.enclosing, EachCall(call, self.between))
+        return EachCall(call, "", self.opener, self.closer)
 
     # --- reading
 

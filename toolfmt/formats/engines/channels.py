@@ -7,19 +7,21 @@ headers as ignored markers and as reasoning markers. The recipient precedes the 
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.engine import Call, Engine, TypesOf
+from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.frame import Frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments, read_arguments_after_start, skip_surplus
 from toolfmt.formats.engines.json_object import read_fence
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import BLANK_LINES, Malformed, Reading, Scan
+from toolfmt.formats.values.json_style import AS_DUMPED
+from toolfmt.formats.values.layout import TOOL_NAME, EachCall, InnerCalls, JsonArguments, LaidOut, layout_of
+from toolfmt.formats.values.nodes import Node, row
 from toolfmt.formats.values.value_reader import TooLong
 from toolfmt.messages.rejections import one_of
 
@@ -30,7 +32,7 @@ _WHITESPACE = re.compile(r"[ \t\r\n\u00a0\u202f]*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Channels(Frame):
+class Channels(LaidOut, Frame):
     """Messages to a tool: a start marker, the recipient, the rest of the header, and a body.
 
     If `name_at_start` is `usual`, the prompt ends with the start marker, so the output starts with the recipient.
@@ -62,13 +64,11 @@ class Channels(Frame):
 
     # --- writing
 
-    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        return self.between.join(self._message(call, types) + self.closer for call in calls)
-
-    def _message(self, call: Call, types: TypesOf) -> str:
-        name, arguments = call
-        text = self.body.write([call], types) if self.body else json.dumps(dict(arguments), ensure_ascii=False)
-        return f"{self.header}{self.namespace}{name}{self.channel}{self.message}{text}"
+    @cached_property
+    def layout(self) -> Node:
+        body = InnerCalls(layout_of(self.body)) if self.body else JsonArguments(AS_DUMPED)
+        call = row(self.header, self.namespace, TOOL_NAME, self.channel, self.message, body, self.closer)
+        return EachCall(call, self.between)
 
     # --- reading
 

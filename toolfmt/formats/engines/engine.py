@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.scanner.scanner import Reading, Scan
-from toolfmt.formats.values.schema_types import Types
-
-Call: TypeAlias = tuple[str, Mapping[str, Any]]
-"""A call to write: the tool's name and its arguments."""
+from toolfmt.formats.values.layout import Call, TypesOf
 
 NameAtStart: TypeAlias = Literal["never", "tolerated", "usual"]
 """Whether an output may start with the name of a call, and whether that is a tolerance or usual. The start marker is
 often part of the prompt."""
-
-
-class TypesOf(Protocol):
-    """Looks up the types that the schemas of the tools allow."""
-
-    def __call__(self, name: str, *path: str) -> Types:
-        """Return the types that a value may have.
-
-        Args:
-            name: The tool's name.
-            path: The name of a parameter, then the keys that lead to a part of its value.
-        """
 
 
 class Inner(NamedTuple):
@@ -41,8 +26,7 @@ class Inner(NamedTuple):
 class Engine(Protocol):
     """A syntax of calls. Its markers are parameters, its behavior is fixed.
 
-    The grammar of an engine is registered with `toolfmt.formats.grammar.calls.grammar_of`. An engine of another package
-    does the same.
+    An engine with a method `layout` (`toolfmt.formats.values.layout.LaidOut`) also has a grammar.
     """
 
     @property

@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import Frame, close_frame, follows
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import LONGEST_WORD, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
+from toolfmt.formats.values.layout import Call, TypesOf
 from toolfmt.formats.values.syntaxes import JSON
 from toolfmt.formats.values.value_reader import read_value
 

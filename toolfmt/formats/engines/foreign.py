@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
+from toolfmt.formats.engines.engine import Engine, Inner, NameAtStart
 from toolfmt.formats.engines.frame import first_name
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
+from toolfmt.formats.values.layout import Call, TypesOf, layout_of
+from toolfmt.formats.values.nodes import Node
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,10 @@ class Elsewhere:
     @property
     def named(self) -> str:
         return ""
+
+    @property
+    def layout(self) -> Node:
+        return layout_of(self.engine)
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         return self.engine.write(calls, types)

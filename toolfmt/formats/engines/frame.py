@@ -16,6 +16,7 @@ from toolfmt.formats.engines.engine import Inner, NameAtStart
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import look_ahead
 from toolfmt.formats.scanner.scanner import SPACE, SPACES, Reading, Scan
+from toolfmt.formats.values.nodes import Node, row
 
 _NAME_START = re.compile(r"[\w$@]")
 NAME_CHARACTERS = r"\w.:/$@+-"
@@ -80,6 +81,10 @@ class Frame:
     @property
     def inner(self) -> Inner:
         return Inner()
+
+    def enclosed(self, enclosing: tuple[str, str], calls: Node) -> Node:
+        """Return all calls in one frame, with two texts around them."""
+        return row(self.opener, enclosing[0], calls, enclosing[1], self.closer)
 
 
 def check_markers(openers: Mapping[str, str], closers: Mapping[str, str]) -> None:

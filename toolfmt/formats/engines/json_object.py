@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Committed
-from toolfmt.formats.engines.engine import Call, TypesOf
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, Frame, check_markers, close_frame, first_name, follows
 from toolfmt.formats.engines.json_members import (
     NAME_KEYS,
@@ -31,6 +30,8 @@ from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, NoCall, Reading, Scan, gradual
 from toolfmt.formats.values.json_layout import KEYED, Members, WrittenObject
+from toolfmt.formats.values.layout import EachCall, LaidOut, write_calls
+from toolfmt.formats.values.nodes import Node
 from toolfmt.formats.values.syntaxes import JSON, Notation
 from toolfmt.formats.values.value_reader import whole_value
 from toolfmt.messages.rejections import one_of
@@ -57,7 +58,7 @@ _MOST_TEXT = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonObject(Frame):
+class JsonObject(LaidOut, Frame):
     """A frame with one or more objects `{"name": …, "arguments": {…}}`.
 
     Args:
@@ -122,7 +123,8 @@ class JsonObject(Frame):
             return
         # Python's `repr` uses double quotes for a string with a single quote in it, and its own escapes.
         arguments = {"a": "it's\x0c", "b": [True, None, {"c": 1.5}]}
-        read = whole_value(self.written("f", arguments, 0).strip(), self.notation)
+        text = write_calls(EachCall(self.written.layout), [("f", arguments)], lambda name, *path: None)
+        read = whole_value(text.strip(), self.notation)
         if read is None or read[1]:
             raise ValueError("written does not use the syntax of the format")
 
@@ -184,12 +186,11 @@ class JsonObject(Frame):
 
     # --- writing
 
-    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        objects = [self.call_object(name, arguments, at) for at, (name, arguments) in enumerate(calls)]
+    @cached_property
+    def layout(self) -> Node:
         if self.enclosing:
-            return self.opener + self.enclosing[0] + self.separator.join(objects) + self.enclosing[1] + self.closer
-        framed = (self.opener + self.between + written + self.between + self.closer for written in objects)
-        return self.separator.join(framed)
+            return self.enclosed(self.enclosing, EachCall(self.call_object.layout, self.separator))
+        return EachCall(self.call_object.layout, self.separator, self.opener + self.between, self.between + self.closer)
 
     @cached_property
     def call_object(self) -> WrittenObject:

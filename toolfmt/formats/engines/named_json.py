@@ -7,21 +7,21 @@ name, after it or derived from it. The arguments are parsed like those of the JS
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from toolfmt.formats.engines.call_builder import CallBuilder, Committed
 from toolfmt.formats.engines.call_headers import NAME_ONLY, Identity
-from toolfmt.formats.engines.engine import Call, Inner, TypesOf
+from toolfmt.formats.engines.engine import Inner
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, NAME, Frame, check_markers, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments, skip_surplus
 from toolfmt.formats.engines.json_object import WORD_AFTER_CALL, read_fence
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD, LookaheadExceeded, look_ahead
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
-from toolfmt.formats.values.json_layout import AS_DUMPED, JsonStyle
+from toolfmt.formats.values.json_style import AS_DUMPED, JsonStyle
+from toolfmt.formats.values.layout import CallText, EachCall, JsonArguments, LaidOut
+from toolfmt.formats.values.nodes import Node, row
 from toolfmt.messages.rejections import one_of, shown
 
 _FENCE = "```"
@@ -33,7 +33,7 @@ _PUNCTUATION = tuple(":./+-")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamedJson(Frame):
+class NamedJson(LaidOut, Frame):
     """Calls with a header before a JSON object of arguments: `NAME\\n{…}`, `<start>NAME<separator>{…}<end>`.
 
     Args:
@@ -97,14 +97,12 @@ class NamedJson(Frame):
 
     # --- writing
 
-    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        written = self.between.join(self._call(name, arguments, at) for at, (name, arguments) in enumerate(calls))
-        return self.opener + written + self.closer
-
-    def _call(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
-        text = self.style(dict(arguments))
-        header = self.lead + self.identity.write(name, at) + self.separator
-        return self.call_opener + header + self.fence[0] + text + self.fence[1] + self.call_closer
+    @cached_property
+    def layout(self) -> Node:
+        header = row(self.lead, CallText(self.identity.write), self.separator)
+        arguments = row(self.fence[0], JsonArguments(self.style), self.fence[1])
+        call = row(self.call_opener, header, arguments, self.call_closer)
+        return row(self.opener, EachCall(call, self.between), self.closer)
 
     # --- reading
 

@@ -7,13 +7,13 @@ decides what a text means, at every depth. Without a schema, a text is a JSON li
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.engine import Call, Inner, TypesOf
+from toolfmt.formats.engines.engine import Inner
 from toolfmt.formats.engines.frame import Frame, check_filled, close_frame, follows
 from toolfmt.formats.engines.raw_value import Value
 from toolfmt.formats.engines.tagged import opens_json
@@ -22,6 +22,8 @@ from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.lookahead import MAX_LOOKAHEAD
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.values.clean_json import DEEPEST
+from toolfmt.formats.values.layout import TOOL_NAME, EachArgument, EachCall, Element, LaidOut, TypesOf
+from toolfmt.formats.values.nodes import Node, row
 from toolfmt.formats.values.schema_types import STRING, Types, raw_text, type_of
 from toolfmt.formats.values.syntaxes import LITERAL
 from toolfmt.formats.values.value_reader import read_value
@@ -154,7 +156,7 @@ class _Leaf(Value):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NestedTags(Frame):
+class NestedTags(LaidOut, Frame):
     """Calls as nested elements. `sign` is the marker before every tag; `opener` and `closer` contain it too.
 
     `call_opener` and `name_closer` are around the name of the tool, and `call_closer` is the end tag of a call. The
@@ -217,23 +219,21 @@ class NestedTags(Frame):
 
     # --- writing
 
-    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        written = "\n".join(self._call(name, arguments, types) for name, arguments in calls)
-        return f"{self.opener}\n{written}\n{self.closer}" if self.opener else written
+    @cached_property
+    def layout(self) -> Node:
+        head, arguments = row(self._call_opener, TOOL_NAME, self.name_closer), EachArgument(Element(self))
+        calls = EachCall(row(head, arguments, self.sign, self.call_closer), "\n")
+        return row(self.opener, "\n", calls, "\n", self.closer) if self.opener else calls
 
-    def _call(self, name: str, arguments: Mapping[str, Any], types: TypesOf) -> str:
-        members = "".join(self._element(key, value, types, (name, key)) for key, value in arguments.items())
-        return f"{self._call_opener}{name}{self.name_closer}{members}{self.sign}{self.call_closer}"
-
-    def _element(self, tag: str, value: Any, types: TypesOf, path: tuple[str, ...]) -> str:
+    def element(self, tag: str, value: Any, types: TypesOf, path: tuple[str, ...]) -> str:
         return f"{self.sign}<{tag}>{self._value(value, types, path)}{self.sign}</{tag}>"
 
     def _value(self, value: Any, types: TypesOf, path: tuple[str, ...]) -> str:
         declared = types(*path)
         if isinstance(value, dict) and value and self._plain(value) and _may_be("object", declared):
-            return "".join(self._element(key, inner, types, (*path, key)) for key, inner in value.items())
+            return "".join(self.element(key, inner, types, (*path, key)) for key, inner in value.items())
         if isinstance(value, list) and value and _may_be("array", declared):
-            return "".join(self._element(self.item, inner, types, (*path, "")) for inner in value)
+            return "".join(self.element(self.item, inner, types, (*path, "")) for inner in value)
         if isinstance(value, (dict, list)) and not value and declared == frozenset({type_of(value)}):
             return ""
         return raw_text(value, declared)

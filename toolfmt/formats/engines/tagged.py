@@ -8,13 +8,12 @@ still be a number, a literal or a JSON text is buffered until that is clear.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.engine import Call, Inner, TypesOf
+from toolfmt.formats.engines.engine import Inner
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, NAME, Frame, check_filled, close_frame, follows, read_name
 from toolfmt.formats.engines.json_members import read_arguments_after_start
 from toolfmt.formats.engines.key_tags import (
@@ -32,6 +31,8 @@ from toolfmt.formats.engines.tags import Given, Tags
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
+from toolfmt.formats.values.layout import CallText, EachArgument, EachCall, IfArguments, LaidOut, TaggedValue
+from toolfmt.formats.values.nodes import EMPTY, Node, Text, row
 from toolfmt.formats.values.schema_types import STRING, Types, typed
 from toolfmt.formats.values.syntaxes import LITERAL, without
 from toolfmt.formats.values.value_reader import read_value
@@ -49,7 +50,7 @@ _MOST_UNDECLARED = 400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tagged(Frame):
+class Tagged(LaidOut, Frame):
     """Calls with a name, and keys and raw values between tags.
 
     The parser uses `name_opener` and `name_closer` around the name, and `call_closer` at the end of the call. Each may
@@ -178,29 +179,31 @@ class Tagged(Frame):
 
     # --- writing
 
-    def write(self, calls: Sequence[Call], types: TypesOf) -> str:
-        written = [self._written(name, arguments, types, at) for at, (name, arguments) in enumerate(calls)]
+    @cached_property
+    def layout(self) -> Node:
+        name = CallText(lambda name, at: self.name_header.write(name, None, at))
+        head = row(self.before_name, self.name_opener, name, self.name_closer)
+        end = row(self.between, self.call_closer) if self.call_closer else EMPTY
+        call = row(head, EachArgument(row(self.between, self._argument)), end, self.after_call)
         if self.enclosing:
-            return self.opener + self.enclosing[0] + self.between_calls.join(written) + self.enclosing[1] + self.closer
+            return self.enclosed(self.enclosing, EachCall(call, self.between_calls))
         lead = self.between if self.name_opener and self.opener else ""
-        return self.between_calls.join(self.opener + lead + call + self._last(call) + self.closer for call in written)
+        last: Node = Text(self.between if self.closer else "")
+        last = last if self.call_closer else IfArguments(last)
+        return EachCall(row(self.opener, lead, call, last, self.closer), self.between_calls)
 
-    def _last(self, call: str) -> str:
-        """Return what is between a call and the end marker of its own frame."""
-        return self.between if self.closer and (self.call_closer or self.value_closer in call) else ""
-
-    def _written(self, name: str, arguments: Mapping[str, Any], types: TypesOf, at: int) -> str:
-        header = self.name_header.write(name, None, at)
-        lines = [self.before_name + self.name_opener + header + self.name_closer]
-        for place, (key, value) in enumerate(arguments.items()):
-            text = self.value_newline + self.write_value(value, types(name, key)) + self.value_newline
-            opener = self.key_opener + self.key_header.write(key, value, place) + self.key_closer
-            if self.value_opener:
-                opener += self.between
-            lines.append(opener + self.value_opener + text + self.value_closer)
-        if self.call_closer:
-            lines.append(self.call_closer)
-        return self.between.join(lines) + self.after_call
+    @property
+    def _argument(self) -> Node:
+        opened = self.key_closer + (self.between if self.value_opener else "") + self.value_opener + self.value_newline
+        start_markers = (self.key_opener, self.value_opener, *self.openers, *self.unframed_openers)
+        marks = (self.value_closer, *self.cdata[:1], *start_markers, *self.closers[:1])
+        return TaggedValue(
+            lambda key, value, at: self.key_opener + self.key_header.write(key, value, at) + opened,
+            self.write_value,
+            self.value_newline + self.value_closer,
+            tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip())),
+            self.cdata,
+        )
 
     # --- parsing
 

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.grammar.calls import grammar_of
-from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, constrained_calls
+from toolfmt.formats.grammar.schemas import NotConstrained
+from toolfmt.formats.parser.parser import Parser
+from toolfmt.formats.parser.prompt_prefix import answer_prefix
+from toolfmt.formats.values.layout import Call
+from toolfmt.formats.values.nodes import (
     EMPTY,
     Either,
     FreeText,
@@ -29,9 +31,6 @@ from toolfmt.formats.grammar.nodes import (
     maybe,
     row,
 )
-from toolfmt.formats.grammar.schemas import NotConstrained
-from toolfmt.formats.parser.parser import Parser
-from toolfmt.formats.parser.prompt_prefix import answer_prefix
 from toolfmt.messages.events import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import tool_schemas
 
@@ -80,7 +79,7 @@ def answer_grammar(
     """
     one_call = parallel and _parses_one_call_only(format)
     constraint = Constraint(format.name, _allowed_tools(format, tools, choice), parallel and not one_call)
-    calls = grammar_of(format.writer, constraint)
+    calls = constrained_calls(format.writer, constraint)
     reasoning = _reasoning(format, prefix)
     started = _started_call(format, prefix)
     limits = {

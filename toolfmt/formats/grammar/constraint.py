@@ -1,30 +1,49 @@
-"""What an engine needs to create a grammar: the tools that may be called, and a place for named rules."""
+"""What fills the layout of calls in a grammar: the tools that may be called, and a place for named rules."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.grammar.element_nodes import ElementNodes
+from toolfmt.formats.grammar.raw_values import RawValues
+from toolfmt.formats.grammar.schemas import Arguments, NotConstrained, Schemas
+from toolfmt.formats.grammar.value_nodes import JSON_SYNTAX, QuotedValueNodes, ValueNodes, members, value_syntax_of
+from toolfmt.formats.values.json_style import JsonStyle
+from toolfmt.formats.values.layout import (
+    CallText,
+    EachArgument,
+    EachCall,
+    Element,
+    IfArguments,
+    InnerCalls,
+    JsonArguments,
+    Key,
+    NoLayout,
+    TaggedValue,
+    Value,
+    layout_of,
+)
+from toolfmt.formats.values.nodes import (
     EMPTY,
     JsonValue,
-    Member,
-    Members,
     Node,
     Pattern,
+    RawText,
     Repeated,
+    Row,
     Text,
     either,
     inner_nodes,
+    maybe,
     row,
 )
-from toolfmt.formats.grammar.schemas import Arguments, NotConstrained, Schemas
-from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
 from toolfmt.formats.values.schema_types import Types, parameter_types
+from toolfmt.formats.values.value_writers import QuotedJsonValues
 
 _MAX_DIGITS = 3
 """Of a call's number. Without a limit a model may write digits forever."""
@@ -73,24 +92,26 @@ class Constraint:
     narrower: set[str] = field(default_factory=set)
     """Names of what the grammar leaves out."""
 
-    def with_tool(self, tool: ConstrainedTool) -> Constraint:
-        """Return the constraint for one call to this tool."""
-        return replace(self, tools=(tool,), several=False)
+    def calls(self, layout: Node) -> Node:
+        """Return the calls that the tools allow in a layout."""
+        match layout:
+            case Row(parts):
+                return row(*map(self.calls, parts))
+            case EachCall(call, separator, before, after):
+                one = row(before, self._any_call(call), after)
+                return Repeated(one, Text(separator)) if self.several else one
+        return layout
 
-    def any_call(self, call: Callable[[ConstrainedTool, Arguments], Node]) -> Node:
+    def _any_call(self, layout: Node) -> Node:
         """Return a call to any of the tools, with arguments in any of their forms.
 
-        Args:
-            call: Returns the node of a call to a tool with one form of its arguments.
-
-        Raises:
-            CannotConstrain: A tool's arguments have no grammar. The message names the tool and the argument.
+        Raises `CannotConstrain` if a tool's arguments have no grammar; the message names the tool and the argument.
         """
         nodes = []
         for tool in self.tools:
             try:
                 for shape in tool.shapes:
-                    nodes.append(call(tool, shape))
+                    nodes.append(self._call(layout, tool, shape))
                     if shape.free and not _contains_json(nodes[-1]):
                         self.narrower.add("declared-keys")
             except RecursionError:
@@ -105,64 +126,82 @@ class Constraint:
                 ) from None
         return either(*nodes)
 
-    def calls(self, call: Node, separator: str) -> Node:
-        """Return one call, or if several are allowed, one or more with the separator between them."""
-        return Repeated(call, Text(separator)) if self.several else call
+    def _call(self, layout: Node, tool: ConstrainedTool, shape: Arguments) -> Node:
+        """Return a call to a tool with one form of its arguments."""
+        match layout:
+            case Row(parts):
+                return row(*(self._call(part, tool, shape) for part in parts))
+            case CallText(write):
+                return numbered(partial(write, tool.name))
+            case JsonArguments(style, in_string):
+                if in_string or style.python:
+                    raise NotConstrained("they are written as " + ("Python" if style.python else "JSON in a string"))
+                return json_arguments(tool, shape, style)
+            case InnerCalls(inner):
+                return replace(self, tools=(tool,), several=False).calls(inner)
+            case IfArguments(part):
+                node = self._call(part, tool, shape)
+                return EMPTY if not shape.properties else node if shape.required else maybe(node)
+            case EachArgument(argument, separator):
+                return members(shape, lambda key, schema: self._argument(argument, tool, key, schema), separator)
+        return layout
+
+    def _argument(self, layout: Node, tool: ConstrainedTool, key: str, schema: Any) -> Node:
+        match layout:
+            case Row(parts):
+                return row(*(self._argument(part, tool, key, schema) for part in parts))
+            case Key():
+                return Text(key)
+            case Value(write, never):
+                quoted = isinstance(write, QuotedJsonValues)
+                kind, syntax = (QuotedValueNodes, JSON_SYNTAX) if quoted else (ValueNodes, value_syntax_of(write))
+                return kind(write, tool.schemas, self.rules, tool.prefix, syntax, never=never).value(schema)
+            case TaggedValue():
+                return _tagged_value(layout, tool, key, schema)
+            case Element(engine):
+                elements = ElementNodes(engine, tool.schema, self.rules, tool.prefix, self.narrower)
+                return elements.element(key, schema, (key,))
+        return layout
+
+
+def constrained_calls(engine: object, constraint: Constraint) -> Node:
+    """Return the calls that the tools allow, as the engine writes them and strict parsing accepts them.
+
+    Args:
+        engine: The engine that writes the calls.
+        constraint: The tools. The function adds named rules to it, and the names of what the grammar leaves out.
+
+    Raises:
+        CannotConstrain: The engine has no layout, or a tool's arguments have no grammar.
+    """
+    try:
+        return constraint.calls(layout_of(engine))
+    except NoLayout as error:
+        raise CannotConstrain(f"the format {constraint.format} has no grammar: {error}") from None
 
 
 def _contains_json(node: Node) -> bool:
     return isinstance(node, JsonValue) or any(map(_contains_json, inner_nodes(node)))
 
 
-def members(shape: Arguments, member: Callable[[str, Any], Node], separator: str = "") -> Node:
-    """Return the arguments in any order; the required ones must be present.
+def json_arguments(tool: ConstrainedTool, shape: Arguments, style: JsonStyle) -> Node:
+    """Return the arguments as a JSON object in this style."""
+    lines = style.indent is not None
+    exact = (style.comma, style.colon, lines, style.ascii) == (", ", ": ", False, False)
 
-    Args:
-        shape: The arguments.
-        member: Returns the node of one argument, with its key, for a schema.
-        separator: The text between two arguments.
-    """
-    items = []
-    for key, schema in shape.properties.items():
-        try:
-            items.append(Member(member(key, schema), key in shape.required))
-        except NotConstrained as error:
-            raise error.within(key) from None
-    return Members(tuple(items), Text(separator)) if items else EMPTY
+    def value(schema: Any) -> Node:
+        return JsonValue(tool.schemas.standalone(schema, sort_keys=style.sort_keys), exact)
 
-
-@dataclass(frozen=True)
-class JsonSyntax:
-    """How a writer writes arguments as JSON.
-
-    Attributes:
-        delimiters: The text between key and value, and between members, if the JSON is otherwise that of `json.dumps`.
-            None if it has line ends or other whitespace.
-        sort_keys: Whether members are sorted by name.
-        ascii: Whether characters outside of ASCII are escaped.
-    """
-
-    delimiters: tuple[str, str] | None = (": ", ", ")
-    sort_keys: bool = False
-    ascii: bool = False
-
-
-def json_arguments(tool: ConstrainedTool, shape: Arguments, syntax: JsonSyntax = JsonSyntax()) -> Node:
-    """Return the arguments as a JSON object in this syntax."""
-    schemas, exact = tool.schemas, syntax.delimiters == (": ", ", ") and not syntax.ascii
     if shape.free:
-        return JsonValue(schemas.standalone(dict(tool.schema) | {"type": "object"}, sort_keys=syntax.sort_keys), exact)
-    if syntax.delimiters is None:
+        return value({**tool.schema, "type": "object"})
+    if lines:
         closed = {"type": "object", "properties": dict(shape.properties), "required": list(shape.required)}
-        standalone = schemas.standalone(closed | {"additionalProperties": False}, sort_keys=syntax.sort_keys)
-        return JsonValue(standalone, exact=False)
-    assign, separator = syntax.delimiters
+        return value({**closed, "additionalProperties": False})
 
     def member(key: str, schema: Any) -> Node:
-        value = JsonValue(schemas.standalone(schema, sort_keys=syntax.sort_keys), exact)
-        return row(json.dumps(key, ensure_ascii=syntax.ascii) + assign, value)
+        return row(json.dumps(key, ensure_ascii=style.ascii) + style.colon, value(schema))
 
-    return row("{", members(shape, member, separator), "}")
+    return row("{", members(shape, member, style.comma), "}")
 
 
 def numbered(write: Callable[[int], str]) -> Node:
@@ -184,15 +223,15 @@ def numbered(write: Callable[[int], str]) -> Node:
     return row(first[:begin], Pattern(pattern), first[len(first) - end :])
 
 
-def written_object(written: WrittenObject, tool: ConstrainedTool, shape: Arguments) -> Node:
-    """Return the JSON object of a call, with its name and arguments, as the format's writer writes it."""
-    if written.members.arguments_string or written.style.python:
-        raise NotConstrained("they are written as " + ("Python" if written.style.python else "JSON in a string"))
-    start = numbered(lambda at: written.around(tool.name, at)[0])
-    end = numbered(lambda at: written.around(tool.name, at)[1])
-    return row(start, json_arguments(tool, shape, json_syntax_of(written.style)), end)
-
-
-def json_syntax_of(style: JsonStyle) -> JsonSyntax:
-    """Return the syntax of the arguments for a style of JSON."""
-    return JsonSyntax((style.colon, style.comma) if style.indent is None else None, style.sort_keys, style.ascii)
+def _tagged_value(layout: TaggedValue, tool: ConstrainedTool, key: str, schema: Any) -> Node:
+    """Return an argument between its tags. Values of different types may have different start tags."""
+    has_type = layout.start(key, "s", 0) != layout.start(key, 1, 0)
+    values = RawValues(tool.schemas, tool.types(key), layout.end, layout.never, has_type)
+    by_start: dict[Node, list[Node]] = {}
+    for value, node in values.nodes(schema, layout.write):
+        nodes = by_start.setdefault(numbered(partial(layout.start, key, value)), [])
+        nodes.append(node)
+        if layout.cdata and isinstance(node, RawText):
+            opener, closer = layout.cdata
+            nodes.append(row(opener, RawText(closer + node.end, (closer,), node.least, node.most)))
+    return either(*(row(start, either(*nodes)) for start, nodes in by_start.items()))

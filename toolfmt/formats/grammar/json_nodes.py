@@ -7,7 +7,9 @@ import re
 from dataclasses import replace
 from functools import cache
 
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.grammar.schemas import Schemas
+from toolfmt.formats.grammar.value_nodes import JSON_SYNTAX, ValueNodes, json_text
+from toolfmt.formats.values.nodes import (
     Either,
     Maybe,
     Member,
@@ -20,8 +22,6 @@ from toolfmt.formats.grammar.nodes import (
     Whitespace,
     row,
 )
-from toolfmt.formats.grammar.schemas import Schemas
-from toolfmt.formats.grammar.value_nodes import JSON_SYNTAX, ValueNodes, json_text
 
 _DELIMITERS = re.compile(r"([{}\[\]:,])|\s+")
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\Z))')

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.formats.grammar.nodes import (
+from toolfmt.formats.grammar.number_patterns import NUMBER, bounds, integers, numbers, whole_bounds
+from toolfmt.formats.grammar.schemas import Arguments, NotConstrained, Schema, Schemas, rule_name
+from toolfmt.formats.grammar.string_patterns import string_pattern
+from toolfmt.formats.values.nodes import (
     EMPTY,
     JsonValue,
     Member,
@@ -28,9 +31,6 @@ from toolfmt.formats.grammar.nodes import (
     maybe,
     row,
 )
-from toolfmt.formats.grammar.number_patterns import NUMBER, bounds, integers, numbers, whole_bounds
-from toolfmt.formats.grammar.schemas import NotConstrained, Schema, Schemas, rule_name
-from toolfmt.formats.grammar.string_patterns import string_pattern
 from toolfmt.formats.values.value_writers import JsonValues, ValueWriter
 
 _PROBES = ("S", "S'", 'S"')
@@ -202,13 +202,9 @@ class ValueNodes:
             inner = flat.get("additionalProperties", True)
             pair = row(self._any_key(), assign, self.value(inner))
             return row(start, maybe(Repeated(pair, Text(separator))), end)
-        items = []
-        for key, part in shape.properties.items():
-            try:
-                items.append(Member(row(self.key(key), assign, self.value(part)), key in shape.required))
-            except NotConstrained as error:
-                raise error.within(key) from None
-        return row(start, Members(tuple(items), Text(separator)) if items else EMPTY, end)
+        return row(
+            start, members(shape, lambda key, part: row(self.key(key), assign, self.value(part)), separator), end
+        )
 
     def key(self, key: str) -> str:
         """Return a key of an object as the format writes it. Raises `NotConstrained` if it would have to be quoted."""
@@ -273,3 +269,20 @@ def number_node(flat: Schema, *, whole: bool) -> Node:
     if not pattern:
         raise NotConstrained("no number is within its bounds")
     return Pattern(f"({pattern})" if "|" in pattern else pattern)
+
+
+def members(shape: Arguments, member: Callable[[str, Any], Node], separator: str = "") -> Node:
+    """Return the arguments in any order; the required ones must be present.
+
+    Args:
+        shape: The arguments.
+        member: Returns the node of one argument, with its key, for a schema.
+        separator: The text between two arguments.
+    """
+    items = []
+    for key, schema in shape.properties.items():
+        try:
+            items.append(Member(member(key, schema), key in shape.required))
+        except NotConstrained as error:
+            raise error.within(key) from None
+    return Members(tuple(items), Text(separator)) if items else EMPTY

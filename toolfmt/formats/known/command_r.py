@@ -18,7 +18,8 @@ call is rejected like any other undeclared name, and the text for the user follo
 
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
+from toolfmt.formats.values.json_style import JsonStyle
 
 _ACTION = WrittenObject(
     ('    {\n        "tool_name": ', "name", ',\n        "parameters": ', "arguments", "\n    }"),

@@ -21,7 +21,8 @@ Both are parsed.
 
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
+from toolfmt.formats.values.json_style import JsonStyle
 
 _WRITTEN = WrittenObject(
     (

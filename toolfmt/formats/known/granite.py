@@ -10,7 +10,8 @@ All of these are parsed. Granite 3.2 writes its reasoning between two sentences,
 
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import THINK, ToolCallFormat
-from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
+from toolfmt.formats.values.json_style import JsonStyle
 
 _OPENER, _OTHER_CLOSER = "<|tool_call|>", "<|tool_call_end|>"
 

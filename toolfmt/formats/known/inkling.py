@@ -13,7 +13,8 @@ from toolfmt.formats.engines.alternatives import Choice
 from toolfmt.formats.engines.channels import Channels
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import ToolCallFormat
-from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
+from toolfmt.formats.values.json_style import JsonStyle
 
 _MESSAGE, _CALL, _END = "<|message_model|>", "<|content_invoke_tool_json|>", "<|end_message|>"
 _STOP = "<|content_model_end_sampling|>"

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import NoReturn
 
 from toolfmt.formats.engines.call_builder import CallBuilder
-from toolfmt.formats.engines.engine import Call, Engine, Inner, NameAtStart, TypesOf
+from toolfmt.formats.engines.engine import Engine, Inner, NameAtStart
 from toolfmt.formats.engines.frame import MIN_CONTROL_TOKEN, follows
 from toolfmt.formats.engines.json_object import JsonObject
 from toolfmt.formats.format import COMMON_REASONING, ToolCallFormat
@@ -26,6 +26,7 @@ from toolfmt.formats.parser.recovery import Recovery
 from toolfmt.formats.parser.syntaxes import Syntax, syntaxes
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Malformed, NoCall, Reading, Scan
+from toolfmt.formats.values.layout import Call, TypesOf
 
 FOREIGN = "foreign_format"
 _REPEATED = "repeated_opener"

@@ -20,7 +20,6 @@ from typing import Any
 
 from toolfmt._util.regular_expressions import UnsupportedPattern
 from toolfmt.errors import CannotWrite, NoResponseTemplate
-from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.registry import changes, default_format, formats, get
 from toolfmt.formats.response_template.declaration import (
@@ -34,6 +33,7 @@ from toolfmt.formats.response_template.declaration import (
 )
 from toolfmt.formats.response_template.engine import engine_of
 from toolfmt.formats.response_template.regex import Group, Matcher, Pattern, Steps, Text
+from toolfmt.formats.values.layout import Call
 from toolfmt.formats.values.schema_types import STRING, Types
 from toolfmt.formats.writing import write
 

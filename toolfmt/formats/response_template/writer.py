@@ -18,9 +18,9 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from toolfmt.errors import CannotWrite, NoResponseTemplate
-from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.parser.prompt_prefix import header_pattern
+from toolfmt.formats.values.layout import Call
 from toolfmt.formats.writing import write
 
 _ONE, _TWO = "tool_one", "tool_two"

@@ -30,7 +30,8 @@ from toolfmt.formats.engines.tag_attributes import (
 )
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.runtime_parsers import RuntimeParser
-from toolfmt.formats.values.json_layout import JsonStyle, WrittenObject
+from toolfmt.formats.values.json_layout import WrittenObject
+from toolfmt.formats.values.json_style import JsonStyle
 from toolfmt.formats.values.syntaxes import NOTATIONS, BetweenMarks, Notation
 from toolfmt.formats.values.value_writers import (
     TEXT_BY_TYPE,

@@ -14,6 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from toolfmt.formats.values.call_id_template import check_id_form, format_call_id
+from toolfmt.formats.values.json_style import AS_DUMPED, JsonStyle
+from toolfmt.formats.values.layout import CallText, JsonArguments
+from toolfmt.formats.values.nodes import Node, row
 from toolfmt.formats.values.syntaxes import LITERAL
 from toolfmt.formats.values.value_reader import whole_value
 
@@ -24,98 +27,6 @@ PLACES = (NAME, ARGUMENTS, ARGUMENTS_STRING, ID, NUMBER)
 
 _SENTINEL = "zq place of "
 _LONGEST_EXAMPLE = 20_000
-_MOST_INDENT = 16
-_COMMA, _COLON = re.compile(r"[ \t]{0,4},[ \t]{0,4}"), re.compile(r"[ \t]{0,4}:[ \t]{0,4}")
-_MARGIN = re.compile(r"[ \t]{0,64}")
-_DELIMITERS = ((", ", ": "), (",", ":"), (",", ": "), (", ", ":"), (" , ", " : "), (", ", " : "), (",", " : "))
-"""Delimiters between members, and between key and value. The most common ones come first, because an object with one
-member shows only the second delimiter."""
-
-
-@dataclass(frozen=True)
-class JsonStyle:
-    """How a value is written.
-
-    Attributes:
-        comma: The delimiter between members, with the spaces around it.
-        colon: The delimiter between key and value, with the spaces around it.
-        indent: The indentation of members, each on its own line. None writes everything on one line.
-        margin: Whitespace at the start of each line except the first.
-        sort_keys: Whether keys are sorted.
-        ascii: Whether characters beyond ASCII are escaped.
-        python: Whether Python's syntax is used: single quotes, `True`, `None`. Then the delimiters are Python's.
-
-    Raises:
-        ValueError: An attribute is invalid.
-    """
-
-    comma: str = ", "
-    colon: str = ": "
-    indent: int | None = None
-    margin: str = ""
-    sort_keys: bool = False
-    ascii: bool = False
-    python: bool = False
-
-    def __post_init__(self) -> None:
-        for parameter, delimiter, form in (("comma", self.comma, _COMMA), ("colon", self.colon, _COLON)):
-            if not form.fullmatch(delimiter):
-                raise ValueError(
-                    f"{parameter} is {delimiter!r:.80}, but must be the delimiter with a few spaces around it"
-                )
-        if self.indent is not None and not 0 <= self.indent <= _MOST_INDENT:
-            raise ValueError(f"indent is {self.indent!r:.80}, but must be a number from 0 to {_MOST_INDENT}")
-        if not _MARGIN.fullmatch(self.margin):
-            raise ValueError(f"margin is {self.margin!r:.80}, but must consist of whitespace")
-        if self.python and (self.comma, self.colon, self.indent, self.margin, self.ascii) != (
-            ", ",
-            ": ",
-            None,
-            "",
-            False,
-        ):
-            raise ValueError("python: Python's syntax has its own delimiters; set no others")
-
-    def __call__(self, value: Any) -> str:
-        """Return a JSON value as text."""
-        if self.python:
-            return repr(json.loads(json.dumps(value, sort_keys=self.sort_keys)))
-        text = json.dumps(
-            value,
-            ensure_ascii=self.ascii,
-            indent=self.indent,
-            separators=(self.comma, self.colon),
-            sort_keys=self.sort_keys,
-        )
-        return text.replace("\n", "\n" + self.margin) if self.margin else text
-
-    @classmethod
-    def of(cls, text: str, value: Mapping[str, Any]) -> JsonStyle:
-        """Return the style in which the value is written as this text. Raises `ValueError` if there is none."""
-        for style in _candidate_styles(text):
-            if style(value) == text:
-                return style
-        raise ValueError(f"the arguments are written in no known style: {text!r:.80}")
-
-
-def _candidate_styles(text: str) -> Iterator[JsonStyle]:
-    """Yield the styles that a text may have, the most likely first."""
-    lines = text.split("\n")
-    indent, margin, delimiters = None, "", list(_DELIMITERS)
-    if len(lines) > 2:
-        first, last = (line[: len(line) - len(line.lstrip(" "))] for line in (lines[1], lines[-1]))
-        indent, margin = max(0, min(len(first) - len(last), _MOST_INDENT)), last[:64]
-        delimiters = [(",", ": "), (",", ":"), (",", " : "), (", ", ": ")]
-    for ascii in (False, True):
-        for sort_keys in (False, True):
-            for comma, colon in delimiters:
-                yield JsonStyle(comma, colon, indent, margin, sort_keys, ascii)
-    for sort_keys in (False, True):
-        yield JsonStyle(sort_keys=sort_keys, python=True)
-
-
-AS_DUMPED = JsonStyle()
-"""Values as Python's `json.dumps` writes them by default, except that characters beyond ASCII are not escaped."""
 
 
 @dataclass(frozen=True)
@@ -154,29 +65,19 @@ class WrittenObject:
         check_id_form(self.id, "id")
         self._members_read()
 
-    def __call__(self, name: str, arguments: Mapping[str, Any], at: int) -> str:
-        """Return the object of a call as text.
+    @property
+    def layout(self) -> Node:
+        """The object of a call."""
+        return row(*(self._hole(piece) if at % 2 else piece for at, piece in enumerate(self.pieces)))
 
-        Args:
-            name: The tool's name.
-            arguments: The arguments.
-            at: The number of the call in the output.
-        """
-        return "".join(self._filled(place, name, arguments, at) for place in enumerate(self.pieces))
-
-    def _filled(self, piece: tuple[int, str], name: str, arguments: Mapping[str, Any], at: int) -> str:
-        place = piece[1] if piece[0] % 2 else ""
+    def _hole(self, place: str) -> Node:
         if place == NAME:
-            return self._word(name)
+            return CallText(lambda name, at: self._word(name))
         if place == ID:
-            return self._word(format_call_id(self.id, name, at))
+            return CallText(lambda name, at: self._word(format_call_id(self.id, name, at)))
         if place == NUMBER:
-            return str(at)
-        if place == ARGUMENTS:
-            return self.style(dict(arguments))
-        if place == ARGUMENTS_STRING:
-            return json.dumps(self.style(dict(arguments)), ensure_ascii=self.style.ascii)
-        return piece[1]
+            return CallText(lambda name, at: str(at))
+        return JsonArguments(self.style, in_string=place == ARGUMENTS_STRING)
 
     def _word(self, word: str) -> str:
         if self.quote == "'":
@@ -195,12 +96,6 @@ class WrittenObject:
         name, arguments = (json.dumps(key, ensure_ascii=False) for key in (name_key, arguments_key))
         outer = f"{{{json.dumps(wrapper, ensure_ascii=False)}: " if wrapper else ""
         return cls((f"{outer}{{{name}: ", NAME, f", {arguments}: ", ARGUMENTS, "}}" if wrapper else "}"))
-
-    def around(self, name: str, at: int) -> tuple[str, str]:
-        """Return the text before and after the arguments. It does not include the quotes of arguments in a string."""
-        filled = [self._filled(piece, name, {}, at) for piece in enumerate(self.pieces)]
-        place = next(at for at, piece in enumerate(self.pieces) if at % 2 and piece in (ARGUMENTS, ARGUMENTS_STRING))
-        return "".join(filled[:place]), "".join(filled[place + 1 :])
 
     @cached_property
     def members(self) -> Members:

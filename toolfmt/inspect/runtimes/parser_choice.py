@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
-from toolfmt.formats.engines.engine import Call
+from toolfmt.formats.values.layout import Call
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.runtimes.template_choice import SGLANG, VLLM
 

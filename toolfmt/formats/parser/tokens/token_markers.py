@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from toolfmt.formats.engines.engine import Call
 from toolfmt.formats.format import COMMON_REASONING, ToolCallFormat
 from toolfmt.formats.known import KNOWN
 from toolfmt.formats.markers import TURN_ENDS
 from toolfmt.formats.parser.tokens.added_tokens import is_marker
 from toolfmt.formats.parser.tokens.vocabulary import NONCHARACTERS, Vocabulary
 from toolfmt.formats.scanner.literals import Literals, literals
+from toolfmt.formats.values.layout import Call
 
 _CALL: Call = ("f", {"a": "b"})
 _FIRST, _LAST = re.compile(r"[<\[\]|｜◁]"), re.compile(r"[>\[\]|｜▷]")

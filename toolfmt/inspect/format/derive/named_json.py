@@ -11,7 +11,7 @@ from toolfmt.formats.engines.call_headers import INDEXED, NAME_ONLY, Identity, I
 from toolfmt.formats.engines.engine import NameAtStart
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
-from toolfmt.formats.values.json_layout import JsonStyle
+from toolfmt.formats.values.json_style import JsonStyle
 from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, EngineCandidate, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
 from toolfmt.inspect.format.derive.reasons import NotDerivable

@@ -1,4 +1,4 @@
-"""The grammar of tagged calls: verbatim values between tags, whose types are inferred from the schema as in parsing."""
+"""Verbatim values between tags as nodes. Their types are inferred from the schema as in parsing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.formats.engines.tagged import Tagged
-from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, members, numbered
-from toolfmt.formats.grammar.nodes import EMPTY, JsonValue, Node, Pattern, RawText, Text, either, maybe, row
-from toolfmt.formats.grammar.schemas import KINDS, Arguments, NotConstrained, Schema, Schemas, same
+from toolfmt.formats.grammar.schemas import KINDS, NotConstrained, Schema, Schemas, same
 from toolfmt.formats.grammar.string_patterns import in_class, string_pattern
+from toolfmt.formats.values.nodes import JsonValue, Node, Pattern, RawText, Text, either, row
 from toolfmt.formats.values.schema_types import Types, is_string, type_of, typed
 
 _SAMPLES = {
@@ -136,55 +134,3 @@ class RawValues:
             limited.update(kind for kind in kinds if set(self.schemas.of_kind(part, kind)) - {"type"})
         names = sorted(limited & self.types)
         return "".join(dict.fromkeys(_FIRST_CHARACTERS[kind] for kind in names if kind in _FIRST_CHARACTERS))
-
-
-def tagged_calls(engine: Tagged, constraint: Constraint) -> Node:
-    """Return the calls as the engine writes them."""
-    if engine.enclosing:
-        one = constraint.any_call(lambda tool, shape: row(*_call(engine, tool, shape)))
-        inside = row(engine.enclosing[0], constraint.calls(one, engine.between_calls), engine.enclosing[1])
-        return row(engine.opener, inside, engine.closer)
-
-    def framed(tool: ConstrainedTool, shape: Arguments) -> Node:
-        lead = engine.between if engine.name_opener and engine.opener else ""
-        head, body, end = _call(engine, tool, shape)
-        return row(engine.opener, lead, head, body, end, _before_end(engine, shape), engine.closer)
-
-    return constraint.calls(constraint.any_call(framed), engine.between_calls)
-
-
-def _before_end(engine: Tagged, shape: Arguments) -> Node:
-    """Return the text before the end marker of the frame, which depends on whether a value was written."""
-    if not engine.closer or not (engine.call_closer or shape.properties):
-        return EMPTY
-    between = Text(engine.between)
-    return between if engine.call_closer or shape.required else maybe(between)
-
-
-def _call(engine: Tagged, tool: ConstrainedTool, shape: Arguments) -> tuple[Node, Node, Node]:
-    """Return a call's start with its name, its arguments, and its end."""
-    header = numbered(lambda at: engine.name_header.write(tool.name, None, at))
-    head = row(engine.before_name, engine.name_opener, header, engine.name_closer)
-    body = members(shape, lambda key, schema: row(engine.between, _argument(engine, tool, key, schema)))
-    end = row(engine.between, engine.call_closer) if engine.call_closer else EMPTY
-    return head, body, row(end, engine.after_call)
-
-
-def _argument(engine: Tagged, tool: ConstrainedTool, key: str, schema: Any) -> Node:
-    """Return an argument with its tags. Values of different types may have different start tags."""
-    start_markers = (engine.key_opener, engine.value_opener, *engine.openers, *engine.unframed_openers)
-    marks = (engine.value_closer, *engine.cdata[:1], *start_markers, *engine.closers[:1])
-    never = tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip()))
-    has_type = engine.key_header.write(key, "s", 0) != engine.key_header.write(key, 1, 0)
-    values = RawValues(tool.schemas, tool.types(key), engine.value_newline + engine.value_closer, never, has_type)
-    by_header: dict[Node, list[Node]] = {}
-    for value, node in values.nodes(schema, engine.write_value):
-        header = numbered(lambda at, value=value: engine.key_header.write(key, value, at))  # type: ignore[misc]  # mypy does not infer a lambda with a default
-        nodes = by_header.setdefault(header, [])
-        nodes.append(node)
-        if engine.cdata and isinstance(node, RawText):
-            start, end = engine.cdata
-            nodes.append(row(start, RawText(end + node.end, (end,), node.least, node.most)))
-    between = engine.between if engine.value_opener else ""
-    opened = row(engine.key_closer, between, engine.value_opener, engine.value_newline)
-    return either(*(row(engine.key_opener, header, opened, either(*nodes)) for header, nodes in by_header.items()))

@@ -167,14 +167,16 @@ class Rules:
 def row(*parts: Node | str) -> Node:
     """Return the parts, one after the other. Adjacent texts become one, nested rows become part of this one."""
     merged: list[Node] = []
-    for part in parts:
-        node = Text(part) if isinstance(part, str) else part
-        for inner in node.parts if isinstance(node, Row) else (node,):
-            if inner == EMPTY:
+    texts: list[str] = []
+    for part in (*parts, None):
+        for inner in part.parts if isinstance(part, Row) else (part,):
+            if isinstance(inner, (str, Text)):
+                texts.append(inner if isinstance(inner, str) else inner.text)
                 continue
-            if merged and isinstance(inner, Text) and isinstance(last := merged[-1], Text):
-                merged[-1] = Text(last.text + inner.text)
-            else:
+            if text := "".join(texts):
+                merged.append(Text(text))
+            texts.clear()
+            if inner is not None:
                 merged.append(inner)
     return merged[0] if len(merged) == 1 else Row(tuple(merged)) if merged else EMPTY
 

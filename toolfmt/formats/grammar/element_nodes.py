@@ -1,39 +1,41 @@
-"""The grammar of nested tags: members and items are tags inside tags, as deep as the schema."""
+"""Values as tags inside tags, as nodes: members and items are tags, as deep as the schema."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from toolfmt.formats.engines.nested_tags import NestedTags
-from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, members
-from toolfmt.formats.grammar.nodes import EMPTY, JsonValue, Node, RawText, Repeated, Rule, Text, either, row
-from toolfmt.formats.grammar.schemas import Arguments, NotConstrained, Schema, rule_name
-from toolfmt.formats.grammar.tagged import RawValues
+from toolfmt.formats.grammar.raw_values import RawValues
+from toolfmt.formats.grammar.schemas import NotConstrained, Schema, Schemas, rule_name
+from toolfmt.formats.grammar.value_nodes import members
+from toolfmt.formats.values.layout import Elements
+from toolfmt.formats.values.nodes import EMPTY, JsonValue, Node, RawText, Repeated, Rule, Text, either, row
 from toolfmt.formats.values.schema_types import parameter_types, raw_text
 
 
-def nested_calls(engine: NestedTags, constraint: Constraint) -> Node:
-    """Return the calls as the engine writes them."""
-
-    def call(tool: ConstrainedTool, shape: Arguments) -> Node:
-        elements = _Elements(engine, tool, constraint)
-        arguments = members(shape, lambda key, schema: elements.element(key, schema, (key,)))
-        start = row(engine.sign, engine.call_opener, tool.name, engine.name_closer)
-        return row(start, arguments, f"{engine.sign}{engine.call_closer}")
-
-    calls = constraint.calls(constraint.any_call(call), "\n")
-    return row(engine.opener, "\n", calls, "\n", engine.closer) if engine.opener else calls
-
-
 @dataclass(frozen=True)
-class _Elements:
-    """The elements of one tool's arguments. Rules of recursive schemas are added to the constraint."""
+class ElementNodes:
+    """The elements of one tool's arguments.
 
-    engine: NestedTags
-    tool: ConstrainedTool
-    constraint: Constraint
+    Attributes:
+        engine: The engine, which names the tags.
+        schema: The schema of the arguments.
+        rules: The rules of recursive schemas are added here.
+        prefix: The start of their names.
+        narrower: The names of what the grammar leaves out are added here.
+    """
+
+    engine: Elements
+    schema: Mapping[str, Any]
+    rules: dict[str, Node]
+    prefix: str
+    narrower: set[str]
+
+    @cached_property
+    def _schemas(self) -> Schemas:
+        return Schemas(self.schema)
 
     def element(self, tag: str, schema: Any, path: tuple[str, ...]) -> Node:
         """Return a value between its tags."""
@@ -46,7 +48,7 @@ class _Elements:
         found = rule_name(schema)
         if not found:
             return self._parts(schema, tag, path)
-        name, rules = f"{self.tool.prefix}_{found}_{rule_name({'$ref': tag})}", self.constraint.rules
+        name, rules = f"{self.prefix}_{found}_{rule_name({'$ref': tag})}", self.rules
         if name not in rules:
             rules[name] = EMPTY  # it may contain itself
             rules[name] = self._parts(schema, tag, path)
@@ -54,8 +56,8 @@ class _Elements:
 
     def _parts(self, schema: Any, tag: str, path: tuple[str, ...]) -> Node:
         """Return the values of all alternatives of a schema, each with its end tag."""
-        schemas, end = self.tool.schemas, f"{self.engine.sign}</{tag}>"
-        types = parameter_types(self.tool.schema, *path)
+        schemas, end = self._schemas, f"{self.engine.sign}</{tag}>"
+        types = parameter_types(self.schema, *path)
         raw = RawValues(schemas, types, end, (self.engine.sign,), has_type=False)
         parts = schemas.alternatives(schema)
         nodes: list[Node] = []
@@ -65,7 +67,7 @@ class _Elements:
             if listed is not None:
                 nodes += [Text(text + end) for _, text in raw.round_tripping(listed, raw_text)]
             elif kinds is None:
-                self.constraint.narrower.add("objects-as-json")
+                self.narrower.add("objects-as-json")
                 nodes.append(RawText(end, (self.engine.sign,)))
             else:
                 of_kinds = [(kind, schemas.of_kind(part, kind)) for kind in raw.recognized(kinds)]
@@ -80,7 +82,7 @@ class _Elements:
             return raw.string(flat, alternatives)
         if sum(kind in (raw.schemas.kinds(part) or []) for part in alternatives) > 1:
             # The parser uses the member types of the first alternative of a union. It parses JSON without them.
-            self.constraint.narrower.add("objects-as-json")
+            self.narrower.add("objects-as-json")
             return row(JsonValue(raw.schemas.standalone(flat)), end)
         if kind == "object":
             shape = raw.schemas.object_shape(flat)
@@ -88,7 +90,7 @@ class _Elements:
             if shape.properties and never_empty and all(map(self.engine.names_a_tag, shape.properties)):
                 return row(members(shape, lambda key, part: self.element(key, part, (*path, key))), end)
             if shape.free:
-                self.constraint.narrower.add("objects-as-json")
+                self.narrower.add("objects-as-json")
         if kind == "array" and isinstance(flat.get("items"), Mapping) and "prefixItems" not in flat:
             # An empty text is parsed as a list only if the type allows nothing else.
             return row(self._items(flat, path, "" if raw.types == frozenset({"array"}) else "[]"), end)
