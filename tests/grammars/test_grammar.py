@@ -179,10 +179,11 @@ def test_a_request_is_printed_as_json(tools_file: str) -> None:
     assert fields == made.request("llama.cpp")
     assert fields["grammar"] == made.calls
     assert fields["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
-    fields = json.loads(run(str(GLM), "--tools", tools_file, "--request", "vllm", "--for", "xgrammar").stdout)
-    assert fields == toolfmt.load(GLM).grammar(TOOLS, syntax="xgrammar").request("vllm")
+    fields = json.loads(run(str(GLM), "--tools", tools_file, "--request", "vllm").stdout)
+    made = toolfmt.load(GLM).grammar(TOOLS, syntax="structural-tag")
+    assert fields == {"structured_outputs": {"structural_tag": made.text}}
     fields = json.loads(run("glm4", "--tools", tools_file, "--request", "sglang", "--choice", "required").stdout)
-    assert fields["ebnf"].startswith("root ::=")
+    assert fields["response_format"]["format"]["elements"][-1]["grammar"].startswith("root ::=")
 
 
 def test_a_narrower_grammar_is_reported_on_stderr(tmp_path: Path) -> None:
@@ -197,7 +198,7 @@ def test_a_narrower_grammar_is_reported_on_stderr(tmp_path: Path) -> None:
     assert result.stderr == narrower_line("declared-keys")
 
 
-@pytest.mark.parametrize("syntax", ["gbnf", "xgrammar", "lark"])
+@pytest.mark.parametrize("syntax", ["gbnf", "structural-tag", "lark"])
 def test_members_in_declared_order_are_reported(syntax: Any) -> None:
     def narrower(count: int) -> tuple[str, ...]:
         properties = {f"a{at}": {"type": "integer"} for at in range(count)}
@@ -234,7 +235,7 @@ def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
         toolfmt.grammar("glm4", TOOLS).request("nope")  # type: ignore[arg-type]  # as above
 
 
-@pytest.mark.parametrize("syntax", ["gbnf", "xgrammar", "lark"])
+@pytest.mark.parametrize("syntax", ["gbnf", "structural-tag", "lark"])
 @pytest.mark.parametrize("name", ["json", "lfm2", "glm4"])
 @pytest.mark.parametrize(
     ("schema", "why"),

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from grammar_engines import LlamaGrammars
 
+import toolfmt
+from toolfmt import Grammar
 from toolfmt.errors import ToolfmtError
-from toolfmt.formats import FORMATS, ToolCallFormat, get, write
+from toolfmt.formats import FORMATS, ToolCallFormat, write
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
-from toolfmt.formats.values.nodes import Rules
-from toolfmt.grammars.gbnf import gbnf
+from toolfmt.grammars.grammar import GrammarSyntax
 from toolfmt.grammars.requests import request
 
 _PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -41,14 +42,13 @@ class _Grammar:
     preserved: tuple[str, ...] = ()
 
 
-def _of(syntax: str, choice: str = "required") -> _Grammar:
-    made = answer_grammar(get("json"), _TOOLS, choice=choice)
+def _of(syntax: GrammarSyntax, choice: str = "required") -> Grammar:
+    return replace(toolfmt.grammar("json", _TOOLS, syntax=syntax, choice=choice), preserved=_MARKERS)
 
-    def text(rules: Rules) -> str:
-        return gbnf(rules).text
 
-    calls = text(made.rules if made.calls is None else made.calls)
-    return _Grammar(text(made.rules), syntax, calls, made.triggers, _MARKERS)
+def _with_ids(tokenizer: Any, choice: str) -> Grammar:
+    ids = {marker: tokenizer.convert_tokens_to_ids(marker) for marker in _MARKERS}
+    return _of("structural-tag", choice).for_tokens(ids)
 
 
 def _lark(tokenizer: Any) -> _Grammar:
@@ -64,17 +64,14 @@ def test_vllm_takes_lark_as_grammar() -> None:
     assert request(grammar, "vllm") == {"structured_outputs": {"grammar": "%llguidance {}\nstart: /a/\n"}}
 
 
-def test_vllm_takes_ebnf_in_a_structural_tag() -> None:
-    """`grammar` would be compiled without the special tokens that the markers are."""
-    (fields,) = request(_Grammar('root ::= "é"\n', "xgrammar"), "vllm").values()
-    assert list(fields) == ["structural_tag"]
-    expected = {"type": "structural_tag", "format": {"type": "grammar", "grammar": 'root ::= "é"\n'}}
-    assert json.loads(fields["structural_tag"]) == expected
+def test_vllm_takes_a_structural_tag_as_text_and_sglang_as_json() -> None:
+    tag = _Grammar('{"type": "structural_tag", "format": {"type": "any_text"}}', "structural-tag")
+    assert request(tag, "vllm") == {"structured_outputs": {"structural_tag": tag.text}}
+    assert request(tag, "sglang") == {"response_format": json.loads(tag.text)}
 
 
-@pytest.mark.parametrize("syntax", ["llguidance", "xgrammar"])
-def test_sglang_takes_both_as_ebnf(syntax: str) -> None:
-    assert request(_Grammar("text", syntax), "sglang") == {"ebnf": "text"}
+def test_sglang_takes_lark_as_ebnf() -> None:
+    assert request(_Grammar("text", "llguidance"), "sglang") == {"ebnf": "text"}
 
 
 def test_llama_cpp_sleeps_until_a_trigger() -> None:
@@ -102,9 +99,9 @@ def test_llama_cpp_holds_the_whole_answer_without_a_trigger() -> None:
 @pytest.mark.parametrize(
     ("runtime", "syntax", "way"),
     [
-        ("vllm", "gbnf", "--for llguidance or --for xgrammar"),
-        ("vllm", "lark", "--for llguidance or --for xgrammar"),
-        ("sglang", "gbnf", "--for llguidance or --for xgrammar"),
+        ("vllm", "gbnf", "--for structural-tag or --for llguidance"),
+        ("vllm", "xgrammar", "--for structural-tag or --for llguidance"),
+        ("sglang", "gbnf", "--for structural-tag or --for llguidance"),
         ("llama.cpp", "llguidance", "--for gbnf"),
         ("llama.cpp", "xgrammar", "--for gbnf"),
     ],
@@ -128,11 +125,10 @@ def test_an_unknown_runtime_is_named() -> None:
 def test_a_trigger_begins_the_calls(format: ToolCallFormat) -> None:
     """The trigger of llama.cpp's grammar is part of the grammar's input, so that written calls begin with it."""
     made = answer_grammar(format, _TOOLS, choice="auto")
-    assert (made.calls is None) == (not made.triggers)
-    calls = write(format, [("get_weather", {"city": "Oslo"})], _TOOLS)
-    for trigger in made.triggers:
-        assert trigger.strip()
-        assert calls.startswith(trigger)
+    trigger = made.trigger
+    assert made.text is not None
+    assert bool(trigger.strip()) == (not made.text.not_first)
+    assert write(format, [("get_weather", {"city": "Oslo"})], _TOOLS).startswith(trigger)
 
 
 # --- the runtimes themselves
@@ -183,10 +179,10 @@ def _accepted_by_vllm(grammar: Any, tokenizer: Any, text: str) -> bool:
 
 
 @pytest.mark.parametrize("choice", ["required", "auto"])
-def test_vllm_compiles_ebnf_with_markers_that_are_special_tokens(tokenizer: Any, choice: str) -> None:
+def test_vllm_compiles_a_structural_tag_with_markers_that_are_special_tokens(tokenizer: Any, choice: str) -> None:
     pytest.importorskip("vllm", reason="runs vLLM's own checks and backend")
     pytest.importorskip("xgrammar", reason="the backend's engine")
-    grammar = _vllm("xgrammar", tokenizer, request(_of("xgrammar", choice), "vllm"))
+    grammar = _vllm("xgrammar", tokenizer, request(_with_ids(tokenizer, choice), "vllm"))
     texts = (_CALL, _BROKEN, "Let me see. " + _CALL, "No call.")
     expected = [True, False, choice == "auto", choice == "auto"]
     assert [_accepted_by_vllm(grammar, tokenizer, text) for text in texts] == expected
@@ -217,7 +213,7 @@ def _accepted_by_sglang(grammar: Any, tokenizer: Any, text: str) -> bool:
     return bool(made.is_terminated())
 
 
-def _sglang(fields: dict[str, Any]) -> str:
+def _sglang(fields: dict[str, Any], field: str = "ebnf") -> str:
     """The grammar that SGLang takes from a request, after its own checks."""
     protocol = import_module("sglang.srt.entrypoints.openai.protocol")
     sampling = import_module("sglang.srt.sampling.sampling_params")
@@ -225,17 +221,18 @@ def _sglang(fields: dict[str, Any]) -> str:
     parameters = protocol.ChatCompletionRequest(**body).to_sampling_params([], {})
     made = sampling.SamplingParams(**{key: value for key, value in parameters.items() if key != "watermark"})
     made.verify(1000)
-    assert made.ebnf is not None
-    return str(made.ebnf)
+    return str(getattr(made, field))
 
 
 @pytest.mark.parametrize("choice", ["required", "auto"])
-def test_sglang_compiles_ebnf(tokenizer: Any, choice: str) -> None:
+def test_sglang_compiles_a_structural_tag(tokenizer: Any, choice: str) -> None:
     pytest.importorskip("sglang", reason="runs SGLang's own checks and backend")
     pytest.importorskip("xgrammar", reason="the backend's engine")
     module = import_module("sglang.srt.constrained.xgrammar_backend")
     backend = module.XGrammarGrammarBackend(tokenizer, len(tokenizer), [tokenizer.eos_token_id])
-    grammar = backend.dispatch_ebnf(_sglang(request(_of("xgrammar", choice), "sglang")))
+    grammar = backend.dispatch_structural_tag(
+        _sglang(request(_with_ids(tokenizer, choice), "sglang"), "structural_tag")
+    )
     texts = (_CALL, _BROKEN, "Let me see. " + _CALL, "No call.")
     expected = [True, False, choice == "auto", choice == "auto"]
     assert [_accepted_by_sglang(grammar, tokenizer, text) for text in texts] == expected

@@ -8,13 +8,13 @@ and `-` that begin with a letter, the escapes they share, counts below 2,000, no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 _RULE = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*) ::= (.+)")
 _TOKEN = re.compile(
-    r'(?P<literal>"(?:[^"\\]|\\.)*")|(?P<class>\[(?:[^\]\\]|\\.)*\])|(?P<name>[a-zA-Z][a-zA-Z0-9-]*)|(?P<bar>\|)'
+    r'Token\((?P<id>[0-9]+)\)|(?P<literal>"(?:[^"\\]|\\.)*")|(?P<class>\[(?:[^\]\\]|\\.)*\])|(?P<name>[a-zA-Z][a-zA-Z0-9-]*)|(?P<bar>\|)'
     r"|(?P<times>[*+?]|\{[0-9]+(?:,[0-9]*)?\})|(?P<blank> )"
 )
 _CHARACTER = re.compile(r'\\u([0-9A-F]{4})|\\U([0-9A-F]{8})|\\([nrt"\\])|([^\\\n\r])')
@@ -31,7 +31,16 @@ class _Class:
         return any(first <= character <= last for first, last in self.ranges) != self.but
 
 
-_Symbol: TypeAlias = "str | _Class"
+@dataclass(frozen=True)
+class _OneToken:
+    """XGrammar's `Token(ID)`."""
+
+    id: int
+
+
+Tokens: TypeAlias = Mapping[int, tuple[int, int]]
+"""Which parts of a text are one token: the id and the length, by the position."""
+_Symbol: TypeAlias = "str | _Class | _OneToken"
 _Stack: TypeAlias = "tuple[_Symbol, Any] | None"
 
 
@@ -52,6 +61,25 @@ class Gbnf:
 
     def accepts(self, text: str) -> bool:
         return None in self._after(text)
+
+    def ends(self, text: str, begin: int, tokens: Tokens) -> set[int]:
+        """The positions at which a text of the grammar that begins there may end.
+
+        Characters match a token too, as in XGrammar, if it is not in the grammar as a token there.
+        """
+        found: set[int] = set()
+        waiting: dict[int, set[_Stack]] = {begin: {("root", None)}}
+        for at in range(begin, len(text) + 1):
+            for stack in self._ready(waiting.pop(at, ())):
+                if stack is None:
+                    found.add(at)
+                elif isinstance(stack[0], _OneToken):
+                    id, length = tokens.get(at, (None, 0))
+                    if id == stack[0].id:
+                        waiting.setdefault(at + length, set()).add(stack[1])
+                elif isinstance(stack[0], _Class) and at < len(text) and stack[0].holds(text[at]):
+                    waiting.setdefault(at + 1, set()).add(stack[1])
+        return found
 
     def may_begin(self, text: str) -> bool:
         """Whether a text of the grammar begins with this."""
@@ -77,7 +105,7 @@ class Gbnf:
             seen.add(stack)
             if len(seen) > 20_000:
                 raise ValueError("a rule begins with itself")
-            if stack is None or isinstance(stack[0], _Class):
+            if stack is None or not isinstance(stack[0], str):
                 ready.add(stack)
                 continue
             for way in self.rules[stack[0]]:
@@ -107,7 +135,9 @@ class Gbnf:
         yield way
 
     def _symbols(self, token: re.Match[str]) -> Iterator[_Symbol]:
-        if token["name"]:
+        if token["id"]:
+            yield _OneToken(int(token["id"]))
+        elif token["name"]:
             yield token["name"]
         elif token["literal"]:
             yield from (

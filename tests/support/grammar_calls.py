@@ -178,7 +178,7 @@ class Subject:
     @property
     def before(self) -> tuple[str, ...]:
         """What may come before calls: text that a start marker ends."""
-        return ("", *_TEXTS) if self.choice == "auto" and self._answer.triggers else ("",)
+        return ("", *_TEXTS) if self.choice == "auto" and self._answer.trigger else ("",)
 
     @property
     def most_calls(self) -> int:

@@ -609,7 +609,7 @@ def explain(code: str | None) -> None:
 @click.option(
     "--for",
     "syntax",
-    type=click.Choice(["llguidance", "gbnf", "xgrammar", "lark"]),
+    type=click.Choice(["llguidance", "gbnf", "xgrammar", "lark", "structural-tag"]),
     help="The grammar syntax. [default: that of --request, or llguidance]",
 )
 @click.option(

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from itertools import count
-from os.path import commonprefix
-from typing import Any
+from types import MappingProxyType
 
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats.grammar.json_nodes import json_nodes
@@ -29,7 +28,6 @@ from toolfmt.formats.values.nodes import (
     FreeText,
     JsonValue,
     Maybe,
-    Member,
     Members,
     Node,
     Pattern,
@@ -44,10 +42,13 @@ from toolfmt.formats.values.nodes import (
     either,
     inner_nodes,
     row,
+    with_inner,
 )
 from toolfmt.grammars.ends import may_end_early
 from toolfmt.grammars.exported import Exported
 from toolfmt.grammars.expressions import Characters, nodes_of
+from toolfmt.grammars.marker_tokens import MarkerTokens, Token
+from toolfmt.grammars.merged_alternatives import merged_alternatives
 from toolfmt.grammars.stops import END, State, TooLarge, free_states, text_states
 
 DECLARED_ORDER = "declared-order"
@@ -69,12 +70,18 @@ _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "\\": r"\\"}
 _CLASS_CHARACTERS = '[]^-"\\'
 
 
-def gbnf(rules: Rules) -> Exported:
-    """Return the rules as a grammar with the start rule `root`. Raises `NotConstrained` for a schema value without
-    nodes, and `CannotConstrain` for a text length that it cannot express.
+def gbnf(rules: Rules, tokens: Mapping[str, int] = MappingProxyType({})) -> Exported:
+    """Return the rules as a grammar with the start rule `root`.
+
+    Markers of `tokens` are written as XGrammar's `Token(ID)` (`marker_tokens.py`).
+
+    Raises `NotConstrained` for a schema value without nodes, and `CannotConstrain` for a text length that it cannot
+    express.
     """
     writer = _Writer()
     start = may_end_early(writer.resolved(rules))
+    if tokens:
+        start = writer.with_tokens(start, MarkerTokens(tokens))
     writer.choose_orders([start, *writer.named.values()])
     text = writer.grammar(start)
     return Exported(text, tuple(dict.fromkeys(writer.narrower)))
@@ -116,6 +123,15 @@ class _Writer:
                 return names
         raise AssertionError("numbers do not end")
 
+    def with_tokens(self, start: Node, markers: MarkerTokens) -> Node:
+        """Return the start node with tokens in place of markers, after replacing them in all rules."""
+        start, narrower = markers.replaced(start)
+        for name, node in self.named.items():
+            self.named[name], narrower_rule = markers.replaced(node)
+            narrower = narrower or narrower_rule
+        self.narrower += [BOUNDED_TEXT] * narrower
+        return start
+
     def choose_orders(self, nodes: Iterable[Node]) -> None:
         """Choose how many members may be in any order so that the number of sets stays within the limit."""
         known = _all_nodes([*nodes, *self._values.values()])
@@ -138,6 +154,8 @@ class _Writer:
             return _literal(node.text)
         if isinstance(node, Characters):
             return _class(node)
+        if isinstance(node, Token):
+            return f"Token({node.id})"
         if isinstance(node, JsonValue):
             return self._symbol(self._values[node])
         if isinstance(node, Row) and len(node.parts) == 1:
@@ -160,7 +178,7 @@ class _Writer:
             case Row():
                 return self._row(node.parts)
             case Either():
-                return " | ".join(self._symbol(part) for part in _parting(node.parts))
+                return " | ".join(self._symbol(part) for part in merged_alternatives(node.parts))
             case Maybe(Repeated(part, separator, 1, None)) if separator == EMPTY:
                 return f"{self._symbol(part)}*"
             case Maybe():
@@ -368,38 +386,6 @@ def _any_of(characters: str, *, but: bool = False) -> Characters:
     return Characters(tuple((character, character) for character in characters), but)
 
 
-# ---- alternatives
-
-
-def _parting(parts: Iterable[Node]) -> Iterable[Node]:
-    """Yield alternatives with common beginnings merged, because an engine follows all possible alternatives."""
-    grouped: dict[str | Node, list[Node]] = {}
-    for part in parts:
-        grouped.setdefault(_lead(part)[:1] or part, []).append(part)
-    for together in grouped.values():
-        leads = [_lead(part) for part in together]
-        shared = commonprefix(leads) if len(leads) > 1 else ""  # noqa: RUF071  # texts, not paths
-        if shared:
-            yield row(shared, either(*(_after(part, len(shared)) for part in together)))
-        else:
-            yield from together
-
-
-def _lead(node: Node) -> str:
-    """Return the text that a node begins with."""
-    if isinstance(node, Row) and node.parts:
-        return _lead(node.parts[0])
-    return node.text if isinstance(node, Text) else ""
-
-
-def _after(node: Node, length: int) -> Node:
-    """Return the node without the start of the text that it begins with."""
-    if isinstance(node, Row):
-        return row(_after(node.parts[0], length), *node.parts[1:])
-    assert isinstance(node, Text), node
-    return Text(node.text[length:])
-
-
 # ---- walks
 
 
@@ -421,17 +407,4 @@ def _renamed(node: Node, names: Mapping[str, str]) -> Node:
         return Rule(names.get(node.name, node.name))
     if all(name == new for name, new in names.items()):
         return node
-    changes: dict[str, Any] = {}
-    for place in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
-        value = getattr(node, place.name)
-        if isinstance(value, tuple):
-            changes[place.name] = tuple(_renamed_part(part, names) for part in value)
-        elif isinstance(value, Node):
-            changes[place.name] = _renamed(value, names)
-    return replace(node, **changes) if changes else node  # type: ignore[type-var]  # every node is a dataclass
-
-
-def _renamed_part(part: Any, names: Mapping[str, str]) -> Any:
-    if isinstance(part, Member):
-        return replace(part, node=_renamed(part.node, names))
-    return _renamed(part, names) if isinstance(part, Node) else part
+    return with_inner(node, lambda inner: _renamed(inner, names))

@@ -22,21 +22,22 @@ from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.grammar.answer_grammar import AnswerGrammar, answer_grammar
 from toolfmt.formats.grammar.schemas import NotConstrained
 from toolfmt.formats.registry import resolved
-from toolfmt.formats.values.nodes import FreeText, Node, RawText, Rules, Text, inner_nodes
+from toolfmt.formats.values.nodes import FreeText, Node, RawText, Text, inner_nodes
 from toolfmt.grammars.exported import Exported
 from toolfmt.grammars.gbnf import gbnf
 from toolfmt.grammars.lark import plain_lark
 from toolfmt.grammars.llguidance import llguidance
 from toolfmt.grammars.requests import request
+from toolfmt.grammars.structural_tag import structural_tag
 from toolfmt.messages.tools import tool_schemas
 
-GrammarSyntax: TypeAlias = Literal["llguidance", "gbnf", "xgrammar", "lark"]
+GrammarSyntax: TypeAlias = Literal["llguidance", "gbnf", "xgrammar", "lark", "structural-tag"]
 Runtime: TypeAlias = Literal["vllm", "sglang", "llama.cpp"]
 
 SYNTAXES: tuple[GrammarSyntax, ...] = get_args(GrammarSyntax)
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _LIKE_A_TOKEN = re.compile(r"<[^<>\s=]{2,60}>|\[/?[A-Z_]{3,30}\]")
-SYNTAX_OF: Mapping[Runtime, GrammarSyntax] = {"vllm": "xgrammar", "sglang": "xgrammar", "llama.cpp": "gbnf"}
+SYNTAX_OF: Mapping[Runtime, GrammarSyntax] = {"vllm": "structural-tag", "sglang": "structural-tag", "llama.cpp": "gbnf"}
 """The grammar format that a runtime reads by default."""
 
 
@@ -116,7 +117,7 @@ def grammar(
         syntax: The grammar format of the engine.
         choice: `auto` (text, then optional calls), `required` (calls), or the name of the tool to call.
         parallel: Allow several calls.
-        tokens: The markers that are one token of the tokenizer, with their ids. llguidance needs them.
+        tokens: The markers that are one token of the tokenizer, with their ids, for llguidance and structural tags.
         prefix: The tail of the prompt, which may have started a reasoning block.
 
     Raises:
@@ -142,10 +143,11 @@ def _written(made: AnswerGrammar, syntax: GrammarSyntax, tokens: Mapping[str, in
     texts = "\0".join(text for node in (made.rules.start, *made.rules.rules.values()) for text in _texts(node))
     ids = {marker: number for marker, number in (tokens or {}).items() if marker in texts}
     markers = tuple(dict.fromkeys((*ids, *_LIKE_A_TOKEN.findall(texts))))
-    exported = _exported(made.rules, syntax, ids)
-    calls = exported if made.calls is None else _exported(made.calls, syntax, ids)
+    exported = _exported(made, syntax, ids)
+    calls = _exported(AnswerGrammar(made.calls), syntax, ids) if made.trigger else exported
     named = None if tokens is None else ids
-    return Grammar(exported.text, syntax, calls.text, made.triggers, markers, exported.narrower, made, named)
+    triggers = (made.trigger,) if made.trigger else ()
+    return Grammar(exported.text, syntax, calls.text, triggers, markers, exported.narrower, made, named)
 
 
 def _named(
@@ -156,7 +158,7 @@ def _named(
     def is_rejected(name: str, schema: Mapping[str, Any]) -> bool:
         tool = {"name": name, "parameters": schema}
         try:
-            _exported(answer_grammar(format, [tool], choice="required").rules, syntax, {})
+            _exported(answer_grammar(format, [tool], choice="required"), syntax, {})
         except (CannotConstrain, NotConstrained):
             return True
         return False
@@ -174,14 +176,16 @@ def _named(
     return CannotConstrain(f"{syntax} has no grammar for {where} in the format {format.name}: {why}")
 
 
-def _exported(rules: Rules, syntax: GrammarSyntax, tokens: Mapping[str, int]) -> Exported:
+def _exported(made: AnswerGrammar, syntax: GrammarSyntax, tokens: Mapping[str, int]) -> Exported:
     """Return the grammar in the format of an engine."""
+    if syntax == "structural-tag":
+        return structural_tag(made, tokens)
     if syntax == "llguidance":
-        return llguidance(rules, tokens)
+        return llguidance(made.rules, tokens)
     if syntax == "lark":
-        plain = plain_lark(rules)
+        plain = plain_lark(made.rules)
         return Exported(plain.text, plain.narrower)
-    return gbnf(rules)
+    return gbnf(made.rules)
 
 
 def _texts(node: Node) -> Iterator[str]:

@@ -40,6 +40,7 @@ from toolfmt.formats.values.nodes import (
 )
 from toolfmt.grammars.exported import Exported
 from toolfmt.grammars.llguidance_schemas import FORMATS, held_schema
+from toolfmt.grammars.marker_tokens import MarkerTokens
 from toolfmt.grammars.positive import closed_text, literally, open_text
 
 MOST_IN_ANY_ORDER = 64
@@ -80,9 +81,8 @@ def _narrower(rules: Rules) -> list[str]:
 class _Writer:
     def __init__(self, rules: Rules, tokens: Mapping[str, int]) -> None:
         self._rules, self._tokens = rules, tokens
-        longest_first = sorted((text for text in tokens if text), key=len, reverse=True)
-        self._marker = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        self._cuts = _parted({piece for text in self._texts() for piece in self._between_tokens(text)} - set(tokens))
+        self._markers = MarkerTokens(tokens)
+        self._cuts = _parted({piece for text in self._texts() for piece in self._markers.pieces(text)} - set(tokens))
         self._lines: list[str] = []
         self._names: dict[Node, str] = {}
 
@@ -96,22 +96,7 @@ class _Writer:
             if isinstance(node, Text):
                 yield node.text
             elif isinstance(node, RawText):
-                yield "".join(self._closed(node)[1])
-
-    def _between_tokens(self, text: str) -> list[str]:
-        """Return the text split into tokens and the text between them."""
-        pieces: list[str] = []
-        at = 0
-        for found in self._marker.finditer(text):
-            pieces += [text[at : found.start()], found.group()]
-            at = found.end()
-        return [piece for piece in (*pieces, text[at:]) if piece]
-
-    def _closed(self, node: RawText) -> tuple[str, list[str]]:
-        """Split an end marker: what ends the raw text's terminal, and the rest (a token and what follows it)."""
-        pieces = self._between_tokens(node.end)
-        first = next((at for at, piece in enumerate(pieces) if piece in self._tokens), len(pieces))
-        return "".join(pieces[:first]), pieces[first:]
+                yield "".join(self._markers.split_end(node.end)[1])
 
     def _symbol(self, node: Node) -> str:
         """Return the node as one symbol, with a rule of its own if necessary. Equal nodes share it."""
@@ -166,7 +151,7 @@ class _Writer:
 
     def _text_parts(self, text: str) -> list[str]:
         symbols: list[str] = []
-        for piece in self._between_tokens(text):
+        for piece in self._markers.pieces(text):
             if piece in self._tokens:
                 symbols.append(f"<[{self._tokens[piece]}]>")
             else:
@@ -182,7 +167,7 @@ class _Writer:
 
     def _raw_text(self, node: RawText) -> str:
         """Return one terminal for the text and the textual part of the end marker."""
-        last, after = self._closed(node)
+        last, after = self._markers.split_end(node.end)
         symbol = self._raw_symbol(node, last, [*node.never, node.end.strip() if after else node.end])
         return self._rule(" ".join([symbol, *self._text_parts("".join(after))])) if after else symbol
 

@@ -57,24 +57,29 @@ def _vllm_guidance(grammar: Requested) -> dict[str, Any]:
     return {"structured_outputs": {"grammar": grammar.text}}
 
 
-def _vllm_xgrammar(grammar: Requested) -> dict[str, Any]:
-    """Return the fields for vLLM with the xgrammar backend, as a structural tag.
+def _vllm_structural_tag(grammar: Requested) -> dict[str, Any]:
+    """Return the fields for vLLM with the xgrammar backend, its default.
 
-    `grammar` is compiled over a vocabulary without special tokens there, so markers that are special tokens could never
-    be generated. vLLM 0.33, `v1/structured_output/backend_xgrammar.py`; XGrammar 0.2.8, `structural_tag.py`
-    (`GrammarFormat`).
+    Only structural tags are compiled over a vocabulary with special tokens, so that markers may be such tokens. vLLM
+    0.33, `sampling_params.py` (`StructuredOutputsParams`), `v1/structured_output/backend_xgrammar.py`.
     """
-    tag = {"type": "structural_tag", "format": {"type": "grammar", "grammar": grammar.text}}
-    return {"structured_outputs": {"structural_tag": json.dumps(tag, ensure_ascii=False)}}
+    return {"structured_outputs": {"structural_tag": grammar.text}}
 
 
-def _sglang(grammar: Requested) -> dict[str, Any]:
-    """Return the fields for SGLang.
+def _sglang_structural_tag(grammar: Requested) -> dict[str, Any]:
+    """Return the fields for SGLang with `--grammar-backend xgrammar`, its default.
 
-    With `--grammar-backend xgrammar`, which is the default, it takes XGrammar's EBNF; with `--grammar-backend
-    llguidance`, Lark that begins with `%llguidance {}`. In requests to `/generate`, the field is in `sampling_params`.
-    SGLang 0.5.23, `srt/entrypoints/openai/protocol.py` (`ChatCompletionRequest.ebnf`),
-    `srt/constrained/xgrammar_backend.py` and `llguidance_backend.py` (`dispatch_ebnf`).
+    SGLang 0.5.23, `srt/entrypoints/openai/protocol.py` (`StructuralTagResponseFormat`). In requests to `/generate`, the
+    text of the tag is `structural_tag` in `sampling_params`.
+    """
+    return {"response_format": json.loads(grammar.text)}
+
+
+def _sglang_llguidance(grammar: Requested) -> dict[str, Any]:
+    """Return the fields for SGLang with `--grammar-backend llguidance`, which takes Lark as `ebnf`.
+
+    In requests to `/generate`, the field is in `sampling_params`. SGLang 0.5.23, `srt/entrypoints/openai/protocol.py`
+    (`ChatCompletionRequest.ebnf`), `srt/constrained/llguidance_backend.py` (`dispatch_ebnf`).
     """
     return {"ebnf": grammar.text}
 
@@ -101,7 +106,7 @@ def _llama_cpp(grammar: Requested) -> dict[str, Any]:
 
 
 _REQUESTS: Mapping[str, Mapping[str, Callable[[Requested], dict[str, Any]]]] = {
-    "vllm": {"llguidance": _vllm_guidance, "xgrammar": _vllm_xgrammar},
-    "sglang": {"llguidance": _sglang, "xgrammar": _sglang},
+    "vllm": {"structural-tag": _vllm_structural_tag, "llguidance": _vllm_guidance},
+    "sglang": {"structural-tag": _sglang_structural_tag, "llguidance": _sglang_llguidance},
     "llama.cpp": {"gbnf": _llama_cpp},
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolfmt.errors import CannotConstrain
 from toolfmt.formats.engines.named_json import NamedJson
@@ -52,13 +52,28 @@ _MIN_MARKER_LENGTH = 4
 class AnswerGrammar:
     """The grammar of an output.
 
-    If the output may be text up to a trigger, `triggers` contains that trigger, and `calls` are the rules from the
-    trigger on.
+    Attributes:
+        calls: The calls.
+        reasoning: What may precede them and the text.
+        text: The text that may take the place of calls. None if there must be calls.
+        trigger: The text that begins calls, which may then follow the text. Empty if calls may only take its place.
     """
 
-    rules: Rules
-    triggers: tuple[str, ...] = ()
-    calls: Rules | None = None
+    calls: Rules
+    reasoning: Node = EMPTY
+    text: FreeText | None = None
+    trigger: str = ""
+
+    @property
+    def rules(self) -> Rules:
+        """The whole output."""
+        calls = self.calls.start
+        if self.text is not None and self.trigger:
+            before = RawText(self.trigger, self.text.without[1:])
+            calls = either(row(before, after_start(calls, self.trigger)), self.text)
+        elif self.text is not None:
+            calls = either(calls, self.text)
+        return replace(self.calls, start=row(self.reasoning, calls))
 
 
 def answer_grammar(
@@ -89,19 +104,15 @@ def answer_grammar(
     }
     narrower = tuple(sorted({*constraint.narrower, *(name for name, holds in limits.items() if holds)}))
 
-    def rules(start: Node) -> Rules:
-        return Rules(start, constraint.rules, narrower)
-
     if started and not begins_with(calls, started):
         started = started.rstrip()  # this whitespace is the prompt's, not the format's
     if started and begins_with(calls, started):
-        return AnswerGrammar(rules(after_start(calls, started)))
-    if choice != "auto":
-        return AnswerGrammar(rules(row(reasoning, calls)))
-    if trigger := _start_marker(format, calls):
-        text_or_calls = _text_or_calls(format, calls, trigger)
-        return AnswerGrammar(rules(row(reasoning, text_or_calls)), (trigger,), rules(calls))
-    return AnswerGrammar(rules(row(reasoning, _by_first_character(format, calls))))
+        return AnswerGrammar(Rules(after_start(calls, started), constraint.rules, narrower))
+    text, trigger = None, ""
+    if choice == "auto":
+        trigger = _start_marker(format, calls)
+        text = _text_before(format, trigger) if trigger else _text_instead(format, calls)
+    return AnswerGrammar(Rules(calls, constraint.rules, narrower), reasoning, text, trigger)
 
 
 def _allowed_tools(format: ToolCallFormat, tools: object, choice: str) -> tuple[ConstrainedTool, ...]:
@@ -230,24 +241,20 @@ def _start_marker(format: ToolCallFormat, calls: Node) -> str:
     return max((start for start in format.openers if start and begins_with(calls, start)), key=len, default="")
 
 
-def _text_or_calls(format: ToolCallFormat, calls: Node, start: str) -> Node:
-    """Return text, optionally followed by calls.
-
-    The text ends at the start marker `start` of the calls and contains no other marker of calls.
-    """
-    never = tuple(other for other in _excluded_from_text(format) if not _overlaps(other, start))
-    return either(row(RawText(start, never), after_start(calls, start)), FreeText((start, *never)))
+def _text_before(format: ToolCallFormat, start: str) -> FreeText:
+    """Return text without the start marker `start` of the calls, and without any other marker of calls."""
+    return FreeText((start, *(other for other in _excluded_from_text(format) if not _overlaps(other, start))))
 
 
-def _by_first_character(format: ToolCallFormat, calls: Node) -> Node:
-    """Return calls without a start marker, or text that does not begin with the first character of a call."""
+def _text_instead(format: ToolCallFormat, calls: Node) -> FreeText:
+    """Return text that does not begin with the first character of a call, for calls without a start marker."""
     character = _common_prefix(list(first_texts(calls)))[:1]
     if not character or character.isalnum():
         raise CannotConstrain(
             f"a call in the format {format.name} starts with just the tool's name, so no grammar can distinguish it "
             "from text; choose 'required' or a tool"
         )
-    return either(calls, FreeText(_excluded_from_text(format), not_first=character))
+    return FreeText(_excluded_from_text(format), not_first=character)
 
 
 def _excluded_from_text(format: ToolCallFormat) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ JSON value with a schema, a text up to its end marker, members in any order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 
@@ -206,3 +206,16 @@ def inner_nodes(node: Node) -> Iterator[Node]:
                 yield inner.node
             elif isinstance(inner, Node):
                 yield inner
+
+
+def with_inner(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return the node with `change` applied to each direct child."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, Member):
+            return replace(value, node=change(value.node))
+        if isinstance(value, tuple):
+            return tuple(map(changed, value))
+        return change(value) if isinstance(value, Node) else value
+
+    return replace(node, **{place.name: changed(getattr(node, place.name)) for place in fields(node)})  # type: ignore[arg-type, type-var]  # every node is a dataclass

@@ -1,0 +1,100 @@
+"""Export a grammar as a structural tag of XGrammar: free text, and a grammar only for the calls in it.
+
+vLLM and SGLang compile structural tags over all tokens, so that markers may be special tokens. A text outside of calls
+is `any_text`, for which an engine has its masks ready. The calls are one `grammar` in XGrammar's EBNF.
+
+Source: XGrammar 0.2.8, `python/xgrammar/structural_tag.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from toolfmt.formats.grammar.answer_grammar import AnswerGrammar
+from toolfmt.formats.values.nodes import (
+    EMPTY,
+    Either,
+    Maybe,
+    Node,
+    Pattern,
+    RawText,
+    Row,
+    Rules,
+    Text,
+)
+from toolfmt.grammars.exported import Exported
+from toolfmt.grammars.gbnf import gbnf
+from toolfmt.grammars.marker_tokens import MarkerTokens
+
+Format: TypeAlias = dict[str, Any]
+"""A format of a structural tag, as JSON."""
+
+
+def structural_tag(answer: AnswerGrammar, tokens: Mapping[str, int]) -> Exported:
+    """Return the structural tag as JSON text.
+
+    Args:
+        answer: The grammar of an output.
+        tokens: The markers that are one token of the tokenizer, with their ids.
+
+    Raises:
+        NotConstrained: A schema in it has no grammar.
+        CannotConstrain: The length of a text cannot be expressed.
+    """
+    calls = gbnf(answer.calls, tokens)
+    called: Format = {"type": "grammar", "grammar": calls.text}
+    parts = [] if answer.reasoning == EMPTY else [_format(answer.reasoning, MarkerTokens(tokens), tokens)]
+    if answer.text is None:
+        parts.append(called)
+    elif answer.trigger and not _overlaps_itself(answer.trigger):
+        parts += [_any_text(answer.text.without), {"type": "optional", "content": called}]
+    else:
+        parts.append(_grammar(replace(answer, reasoning=EMPTY).rules, tokens))
+    return Exported(
+        json.dumps({"type": "structural_tag", "format": _sequence(parts)}, ensure_ascii=False), calls.narrower
+    )
+
+
+def _format(node: Node, markers: MarkerTokens, tokens: Mapping[str, int]) -> Format:
+    """Return a part of an output outside of calls."""
+
+    def constant(text: str) -> list[Format]:
+        return [
+            {"type": "token", "token": tokens[piece]} if piece in tokens else {"type": "const_string", "value": piece}
+            for piece in markers.pieces(text)
+        ]
+
+    match node:
+        case Text(text):
+            return _sequence(constant(text))
+        case Row(parts):
+            return _sequence([_format(part, markers, tokens) for part in parts])
+        case Either(parts):
+            return {"type": "or", "elements": [_format(part, markers, tokens) for part in parts]}
+        case Maybe(part):
+            return {"type": "optional", "content": _format(part, markers, tokens)}
+        case Pattern(pattern):
+            return {"type": "regex", "pattern": pattern}
+        case RawText(end, never, 0, None) if not _overlaps_itself(end):
+            return _sequence([_any_text((end, *never)), *constant(end)])
+    return _grammar(Rules(node), tokens)
+
+
+def _grammar(rules: Rules, tokens: Mapping[str, int]) -> Format:
+    return {"type": "grammar", "grammar": gbnf(rules, tokens).text}
+
+
+def _overlaps_itself(end: str) -> bool:
+    """Whether a text before the end marker, together with its first characters, may contain it too early."""
+    return any(end.startswith(end[at:]) for at in range(1, len(end)))
+
+
+def _any_text(without: tuple[str, ...]) -> Format:
+    return {"type": "any_text", "excludes": list(without)}
+
+
+def _sequence(elements: list[Format]) -> Format:
+    return elements[0] if len(elements) == 1 else {"type": "sequence", "elements": elements}
