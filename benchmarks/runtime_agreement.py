@@ -27,6 +27,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
 from benchmarks import mlx_lm_reading, peer_reading
@@ -320,6 +322,14 @@ class Subject:
     tokens: Mapping[str, str] = field(default_factory=lambda: TOKENS)
 
     @cached_property
+    def folder(self) -> TemporaryDirectory[str]:
+        """A model directory with the template, for the parser that finds the format itself."""
+        folder = TemporaryDirectory()
+        (Path(folder.name) / "chat_template.jinja").write_text(self.source, "utf-8")
+        (Path(folder.name) / "config.json").write_text(json.dumps({"model_type": self.model_type}), "utf-8")
+        return folder
+
+    @cached_property
     def model(self) -> Model:
         sources = (TemplateSource(self.source, "chat_template.jinja"),)
         config = {"model_type": self.model_type} if self.model_type else {}
@@ -436,12 +446,17 @@ def calls_read(subject: Subject, runtime: str, parser: str, text: str) -> Iterat
         cut = mlx_lm_reading.until_the_end(text)
         yield "whole", _as_json(mlx_lm_reading.MlxLmParser(parser, module).read([cut], TOOLS))
         return
-    if parser.startswith("toolfmt_"):
+    if parser.startswith("toolfmt"):
         _register(runtime)
     # Cohere's parsers for calls need their parser for reasoning. An output has no reasoning, which others wait for.
     reasoning = parser if f"--reasoning-parser {parser}" in subject.advice(runtime) else None
     tokenizer = tokenizer_for([text, subject.source, *_VOCABULARY.get(subject.model_type, ())], TOOLS)
     tokens = tokens_of(tokenizer, text)
+    if parser == "toolfmt":
+        tokenizer.name_or_path = subject.folder.name
+        if runtime == SGLANG:
+            context = importlib.import_module("sglang.srt.runtime_context").get_context()
+            context._server_args = SimpleNamespace(model_path=subject.folder.name, grammar_backend="")
     for way in ("streamed", "whole"):
         try:
             output = _READERS[runtime, way](parser, tokenizer, tokens, reasoning)

@@ -436,15 +436,13 @@ def test_a_plug_in_cannot_take_a_name_that_a_program_registered(brackets: toolfm
 
 
 def test_the_runtimes_have_a_parser_for_it(brackets: toolfmt.ToolCallFormat) -> None:
-    from toolfmt.integrations.deltas import parsers
+    from toolfmt.integrations.served_formats import parsers
 
-    assert {name for name, format, _ in parsers() if format is brackets} == {
-        "toolfmt_brackets",
-        "toolfmt_brackets_streamed",
-    }
+    names = {"toolfmt_brackets", "toolfmt_brackets_streamed"}
+    assert all(parsers()[name].format("") is brackets for name in names)
     with adaptor("toolfmt.integrations.vllm", VLLM):
         manager = import_module("vllm.tool_parsers.abstract_tool_parser").ToolParserManager
-        assert manager.get_tool_parser("toolfmt_brackets").format is brackets
+        assert manager.get_tool_parser("toolfmt_brackets")(None).format is brackets
     with adaptor("toolfmt.integrations.sglang", SGLANG) as for_sglang:
         for_sglang.register()
         parser_names = import_module("sglang.srt.function_call.parser_names").TOOL_CALL_PARSER_NAMES

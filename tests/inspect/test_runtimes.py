@@ -359,8 +359,7 @@ def test_a_runtime_without_a_parser_falls_back_which_is_not_a_defect_of_the_temp
         "no-parser-anywhere": f"No known runtime has a parser for {report.format.name}, "
         "the format of this template's calls."
     }
-    plugin = "--enable-auto-tool-choice --tool-parser-plugin toolfmt.integrations.vllm --tool-call-parser toolfmt_"
-    assert advised(report)["vLLM"] == f"{plugin}{report.format.name}"
+    assert advised(report)["vLLM"] == f"--enable-auto-tool-choice --tool-call-parser toolfmt_{report.format.name}"
     assert advised(report)["SGLang"] == f"--tool-call-parser toolfmt_{report.format.name}"
     assert remarks(report)["vLLM"].startswith("no parser for this format; install toolfmt in its environment")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -178,11 +178,42 @@ def test_kimi_k3_stops_after_its_calls_and_they_are_whole() -> None:
         assert at_once(detector_of("toolfmt_kimi_k3"), cut) == parsed(text, "kimi_k3")
 
 
-def test_sglang_gets_no_constraint_to_enforce() -> None:
+def test_sglang_makes_no_structural_tag_of_its_own() -> None:
     detector = detector_of("toolfmt_glm4")
     assert (detector.parses_required_natively(), detector.supports_structural_tag()) == (True, False)
-    with pytest.raises(NotImplementedError, match="structural tags"):
+    with pytest.raises(NotImplementedError, match="structural_tag"):
         detector.structure_info()
+
+
+def with_server(monkeypatch: pytest.MonkeyPatch, module: ModuleType, **arguments: str) -> None:
+    monkeypatch.setattr(module, "get_server_args", lambda: SimpleNamespace(**arguments))
+
+
+def test_a_structural_tag_allows_valid_calls_only(for_sglang: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    detector = detector_of("toolfmt_glm4")
+    assert detector.get_structural_tag(tools(), "required") is None  # no server
+    with_server(monkeypatch, for_sglang, model_path="m", grammar_backend="llguidance")
+    assert detector.get_structural_tag(tools(), "required") is None  # it reads no such tags
+    with_server(monkeypatch, for_sglang, model_path="m", grammar_backend="xgrammar")
+    named = SimpleNamespace(function=SimpleNamespace(name="get_time"))
+    choices: list[tuple[str, Any, bool]] = [
+        ("required", "required", True),
+        ("auto", "auto", False),
+        ("get_time", named, True),
+    ]
+    for choice, given, parallel in choices:
+        tag = detector.get_structural_tag(tools(), given, parallel_tool_calls=parallel)
+        expected = toolfmt.grammar("glm4", TOOLS, syntax="structural-tag", choice=choice, parallel=parallel)
+        assert tag == type(tag).model_validate_json(expected.text)
+
+
+def test_one_name_finds_the_format_of_the_model(for_sglang: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ROOT / "corpus" / "models" / "glm4-key-value"
+    with_server(monkeypatch, for_sglang, model_path=str(model), grammar_backend="xgrammar")
+    assert streamed(detector_of("toolfmt"), pieces(GLM)) == ("", [("get_weather", '{"city": "Paris"}')])
+    with_server(monkeypatch, for_sglang, model_path=str(model.parent / "none"), grammar_backend="xgrammar")
+    with pytest.raises(toolfmt.ToolfmtError, match=r"^--tool-call-parser toolfmt: .*; set toolfmt_<format> instead$"):
+        detector_of("toolfmt")
 
 
 def test_the_parsers_are_registered_in_both_places_and_once(for_sglang: ModuleType) -> None:
@@ -194,7 +225,8 @@ def test_the_parsers_are_registered_in_both_places_and_once(for_sglang: ModuleTy
     assert set(ours) <= set(names)
     assert len(names) == len(set(names))
     assert set(ours) <= set(known)
-    assert {detector.format.name for name, detector in known.items() if name in ours} == set(FORMATS)
+    assert {known[name]().format.name for name in ours} == set(FORMATS)
+    assert {"toolfmt", "toolfmt_streamed"} <= set(names) & set(known)
 
 
 # The minimal modules of an SGLang process that can be imported if SGLang is not installed.
@@ -203,6 +235,7 @@ PACKAGE = {
     "core_types": "StreamingParseResult = ToolCallItem = None",
     "function_call_parser": "class FunctionCallParser:\n    ToolCallParserEnum = {'own': None}",
     "parser_names": "TOOL_CALL_PARSER_NAMES = ['own']",
+    "../runtime_context": "get_server_args = None",
 }
 A_PROCESS = """
 import sys

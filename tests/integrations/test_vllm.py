@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain, repeat
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +25,7 @@ import toolfmt
 from toolfmt.formats.parser.tokens.detokenizer import Detokenizer
 from toolfmt.formats.parser.tokens.vocabulary import Tokens
 
+ROOT = Path(__file__).parents[2]
 INSTALLED = find_spec("vllm") is not None
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "Do it."}]
 GLM = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>"
@@ -213,6 +217,89 @@ def test_special_tokens_are_kept_as_they_are_where_calls_may_come_and_nowhere_el
 def test_vllm_flushes_and_does_not_force_json() -> None:
     parser = parser_of("toolfmt_glm4")
     assert (parser.engine_based_streaming, parser.supports_required_and_named) == (True, False)
+
+
+def test_a_structural_tag_allows_valid_calls_only(for_vllm: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = parser_of("toolfmt_glm4")
+    assert parser.structural_tag_model
+    for choice, parallel in (("required", True), ("auto", False), ("get_time", True)):
+        asked = request("required" if choice == "get_time" else choice)
+        asked.parallel_tool_calls = parallel
+        if choice == "get_time":
+            asked.tool_choice = SimpleNamespace(function=SimpleNamespace(name=choice))
+        expected = toolfmt.grammar("glm4", TOOLS, syntax="structural-tag", choice=choice, parallel=parallel)
+        tag = parser.get_structural_tag(asked, reasoning=False)
+        assert tag == type(tag).model_validate_json(expected.text)
+    monkeypatch.setattr(for_vllm.envs, "VLLM_ENFORCE_STRICT_TOOL_CALLING", False)
+    assert parser.get_structural_tag(request("required")) is None
+
+
+def test_a_structural_tag_has_the_ids_of_markers() -> None:
+    tokenizer = tokenizer_with("<tool_call>")
+    tag = parser_of("toolfmt_glm4", tokenizer).get_structural_tag(request("required"))
+    assert f"Token({tokenizer.token_to_id('<tool_call>')})" in tag.model_dump_json()
+
+
+def test_tools_without_a_grammar_are_not_constrained(caplog: pytest.LogCaptureFixture) -> None:
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"not": {}}}}}
+    asked = request("required", tools=[{"type": "function", "function": function}])
+    assert parser_of("toolfmt_glm4").get_structural_tag(asked) is None
+    assert "parsed, but not constrained: the format glm4 has no grammar for the argument 'a' of 'f'" in caplog.text
+
+
+def test_one_name_finds_the_format_of_the_model() -> None:
+    models = ROOT / "corpus" / "models"
+    parser = parser_of("toolfmt", SimpleNamespace(name_or_path=str(models / "glm4-key-value")))
+    assert at_once(parser, GLM, request())[1][0][1:] == ("get_weather", '{"city": "Paris"}')
+    derived = parser_of("toolfmt_streamed", SimpleNamespace(name_or_path=str(models / "format-of-its-own")))
+    assert derived.format.name not in FORMATS
+    with pytest.raises(toolfmt.ToolfmtError, match=r"^--tool-call-parser toolfmt: .*; set toolfmt_<format> instead$"):
+        parser_of("toolfmt", SimpleNamespace(name_or_path=str(models / "none")))
+
+
+A_PROCESS = """
+import sys
+from vllm.plugins import load_general_plugins
+load_general_plugins()
+print("vllm.tool_parsers.abstract_tool_parser" in sys.modules)
+from vllm.tool_parsers.abstract_tool_parser import ToolParserManager
+print("toolfmt.integrations.vllm" in sys.modules, {"toolfmt", "toolfmt_glm4"} <= set(ToolParserManager.lazy_parsers))
+print(ToolParserManager.lazy_parsers["toolfmt"])
+"""
+PLUGINS = """
+def load_general_plugins():
+    from importlib.metadata import entry_points
+    for plugin in entry_points(group="vllm.general_plugins"):
+        plugin.load()()
+        plugin.load()()
+"""
+MANAGER = """
+class ToolParserManager:
+    lazy_parsers = {}
+    @classmethod
+    def register_lazy_module(cls, name, module, kind):
+        cls.lazy_parsers[name] = (module, kind)
+"""
+
+
+def test_installing_toolfmt_is_enough(tmp_path: Path) -> None:
+    """vLLM loads the entry point of the installed package, in its own order; without vLLM, modules of that form do."""
+    if not INSTALLED:
+        (tmp_path / "vllm" / "tool_parsers").mkdir(parents=True)
+        (tmp_path / "vllm" / "plugins.py").write_text(PLUGINS, "utf-8")
+        (tmp_path / "vllm" / "tool_parsers" / "abstract_tool_parser.py").write_text(MANAGER, "utf-8")
+    paths = os.pathsep.join([str(tmp_path), str(ROOT), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", A_PROCESS],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": paths},
+        timeout=300,
+    )
+    lines = done.stdout.splitlines()
+    assert (lines[1:], done.returncode) == (["False True", "('toolfmt.integrations.vllm', 'toolfmt')"], 0), done.stderr
+    assert INSTALLED or lines[0] == "False"
 
 
 def test_nothing_is_left_for_vllm_to_send_again() -> None:

@@ -205,8 +205,8 @@ LIBRARIES: Mapping[str, set[str]] = {
     "transformers": {
         *("integrations.transformers", "integrations.verified_templates", "cli.measure.in_process", "testing.peers"),
     },
-    "vllm": {"integrations.vllm", "testing.peers"},
-    "xgrammar": {"testing.peers"},
+    "vllm": {"integrations.vllm", "integrations.vllm_plugin", "testing.peers"},
+    "xgrammar": {"integrations.sglang", "integrations.vllm", "testing.peers"},
 }
 
 

@@ -85,6 +85,7 @@ def test_the_wheel_has_its_programs_its_plug_ins_and_its_licence(wheel: zipfile.
     points = wheel.read(f"{info}/entry_points.txt").decode()
     assert "[console_scripts]\ntoolfmt = toolfmt.cli.commands:main\n" in points
     assert "[sglang.srt.plugins]\ntoolfmt = toolfmt.integrations.sglang_plugin:register\n" in points
+    assert "[vllm.general_plugins]\ntoolfmt = toolfmt.integrations.vllm_plugin:register\n" in points
     assert wheel.read(f"{info}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
 
 

@@ -23,6 +23,13 @@ class Value(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class StructuralTag(Value):
+    """XGrammar's, which both servers compile."""
+
+    type: str
+    format: dict[str, Any]
+
+
 # --- vLLM 0.33.0: vllm/entrypoints/generate/base/protocol.py
 
 
@@ -78,7 +85,8 @@ class ChatCompletionRequest(Value):
     model: str
     messages: list[dict[str, Any]]
     tools: list[Tool] | None = None
-    tool_choice: str | None = "none"
+    tool_choice: Any = "none"
+    parallel_tool_calls: bool | None = True
     skip_special_tokens: bool | None = None
     spaces_between_special_tokens: bool = True
 
@@ -114,10 +122,15 @@ class ToolParser:
 
 class ToolParserManager:
     tool_parsers: ClassVar[dict[str, Any]] = {}
+    lazy_parsers: ClassVar[dict[str, tuple[str, str]]] = {}
 
     @classmethod
     def register_module(cls, name: str, force: bool = True, module: Any = None) -> None:
         cls.tool_parsers[name] = module
+
+    @classmethod
+    def register_lazy_module(cls, name: str, module_path: str, class_name: str) -> None:
+        cls.lazy_parsers[name] = (module_path, class_name)
 
     @classmethod
     def get_tool_parser(cls, name: str) -> Any:
@@ -126,6 +139,8 @@ class ToolParserManager:
 
 _made = count()
 VLLM: dict[str, dict[str, Any]] = {
+    "xgrammar": {"StructuralTag": StructuralTag},
+    "vllm.envs": {"VLLM_ENFORCE_STRICT_TOOL_CALLING": True},
     "vllm.entrypoints.generate.base.protocol": {
         "DeltaMessage": DeltaMessage,
         "ExtractedToolCallInformation": ExtractedToolCallInformation,
@@ -162,7 +177,12 @@ class FunctionCallParser:
     ToolCallParserEnum: ClassVar[dict[str, Any]] = {}
 
 
+def get_server_args() -> Any:
+    raise ValueError("Global server args is not set yet!")
+
+
 SGLANG: dict[str, dict[str, Any]] = {
+    "xgrammar": {"StructuralTag": StructuralTag},
     "sglang.srt.entrypoints.openai.protocol": {"Tool": Tool},
     "sglang.srt.function_call.base_format_detector": {"BaseFormatDetector": BaseFormatDetector},
     "sglang.srt.function_call.core_types": {
@@ -171,13 +191,14 @@ SGLANG: dict[str, dict[str, Any]] = {
     },
     "sglang.srt.function_call.function_call_parser": {"FunctionCallParser": FunctionCallParser},
     "sglang.srt.function_call.parser_names": {"TOOL_CALL_PARSER_NAMES": []},
+    "sglang.srt.runtime_context": {"get_server_args": get_server_args},
 }
 
 
 @contextmanager
 def adaptor(name: str, placeholders: dict[str, dict[str, Any]]) -> Iterator[ModuleType]:
     """An adapter, imported with the package that it serves, or with the stand-ins if that is not installed."""
-    if find_spec(next(iter(placeholders)).partition(".")[0]) is not None:
+    if find_spec(next(reversed(placeholders)).partition(".")[0]) is not None:
         yield import_module(name)
         return
     before = set(sys.modules)
@@ -189,5 +210,5 @@ def adaptor(name: str, placeholders: dict[str, dict[str, Any]]) -> Iterator[Modu
             vars(sys.modules[path]).update(held)
         yield import_module(name)
     finally:
-        for made in {path for path in sys.modules if path.startswith(("vllm", "sglang", name))} - before:
+        for made in {path for path in sys.modules if path.startswith(("vllm", "sglang", "xgrammar", name))} - before:
             del sys.modules[made]

@@ -8,21 +8,14 @@ response was probably cut there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
-from toolfmt.formats import Parser, ToolCallFormat, formats
+from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.integrations.aligned_parser import AlignedParser
 from toolfmt.integrations.protocols import Chat
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallRejected
 from toolfmt.messages.message import CALL_ID
-
-
-def parsers() -> Iterator[tuple[str, ToolCallFormat, bool]]:
-    """Yield the parsers for a server: names, each with the format and whether only whole calls are sent."""
-    for format in formats():
-        yield f"toolfmt_{format.name}", format, True
-        yield f"toolfmt_{format.name}_streamed", format, False
 
 
 class Delta(NamedTuple):

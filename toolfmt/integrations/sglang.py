@@ -1,12 +1,15 @@
-"""SGLang's tool-call parsers, two per format: `toolfmt_<format>` for whole calls, `toolfmt_<format>_streamed` for
-deltas.
+"""SGLang's tool-call parsers: `toolfmt`, which finds the format of the model, and `toolfmt_<format>`.
 
-    python -m sglang.launch_server --model-path MODEL --tool-call-parser toolfmt_glm4
+    python -m sglang.launch_server --model-path MODEL --tool-call-parser toolfmt
 
-Installing toolfmt is enough (`sglang_plugin.py`); `register` does the same by hand. Contract: SGLang 0.5.23,
+Each sends whole calls; with `_streamed` after its name, it streams arguments. Installing toolfmt is enough
+(`sglang_plugin.py`); `register` does the same by hand. Contract: SGLang 0.5.23,
 `sglang/srt/function_call/base_format_detector.py` and `function_call_parser.py`; one detector parses one choice of a
 response. `prev_tool_call_arr` stays empty: SGLang would send again what seems to be missing in it, and `{}` for a call
 that was cut before its arguments. SGLang generates the ids.
+
+For required and named calls and strict tools, SGLang asks for a structural tag. It allows only calls with valid
+arguments, whether a tool is strict or not.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ from sglang.srt.function_call.base_format_detector import BaseFormatDetector
 from sglang.srt.function_call.core_types import StreamingParseResult, ToolCallItem
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.function_call.parser_names import TOOL_CALL_PARSER_NAMES
+from sglang.srt.runtime_context import get_server_args
 
-from toolfmt.formats import Parser, ToolCallFormat
-from toolfmt.integrations.deltas import Delta, Deltas, parsers, whole
+from toolfmt.formats import Parser
+from toolfmt.integrations.deltas import Delta, Deltas, whole
+from toolfmt.integrations.served_formats import ServedParser, parsers, structural_tag
 from toolfmt.messages.events import Content
 
 __all__ = ["register"]
@@ -28,11 +33,12 @@ __all__ = ["register"]
 class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is not installed for type checking
     """A parser of one format; SGLang requires a class for each."""
 
-    format: ClassVar[ToolCallFormat]
-    whole_calls: ClassVar[bool]
+    parser: ClassVar[ServedParser]
 
-    def __init__(self) -> None:
+    def __init__(self, tokenizer: Any = None) -> None:
         super().__init__()
+        self._tokenizer = tokenizer
+        self.format = self.parser.format(_server_value("model_path"))
         # SGLang stops models of Kimi K3 at this string; the default, an empty string, would stop them immediately.
         self.eot_token = next(iter(self.format.closers), None)
         self._deltas: Deltas | None = None
@@ -55,7 +61,7 @@ class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is no
     def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> Any:
         """Return the new part of a response."""
         if self._deltas is None:
-            self._deltas = Deltas(self.format, tools, whole_calls=self.whole_calls)
+            self._deltas = Deltas(self.format, tools, whole_calls=self.parser.whole_calls)
         return _result(self._deltas.feed(new_text))
 
     def finish(self, tools: list[Any]) -> Any:
@@ -67,13 +73,46 @@ class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is no
         """Required and named calls are parsed in the model's own format, so SGLang does not force JSON."""
         return True
 
+    def get_structural_tag(
+        self,
+        tools: list[Any] | None = None,
+        tool_choice: Any = "auto",
+        thinking_mode: bool = False,
+        parallel_tool_calls: bool = True,
+    ) -> Any:
+        """Return the structural tag for a request, or None if there is none.
+
+        Args:
+            tools: The tools.
+            tool_choice: `auto`, `required`, or the choice of a tool.
+            thinking_mode: Not used: a reasoning block may always come first.
+            parallel_tool_calls: Whether several calls are allowed.
+        """
+        if _server_value("grammar_backend") != "xgrammar":
+            return None
+        from xgrammar import StructuralTag
+
+        choice = tool_choice if isinstance(tool_choice, str) else tool_choice.function.name
+        text = structural_tag(
+            self.format, tools or [], choice=choice, parallel=parallel_tool_calls, tokenizer=self._tokenizer
+        )
+        return None if text is None else StructuralTag.model_validate_json(text)
+
     def supports_structural_tag(self) -> bool:
-        """Return False: output is parsed, not constrained."""
+        """Return False: SGLang makes none from begin and end of a call (`structure_info`)."""
         return False
 
     def structure_info(self) -> Any:
-        """Never called, because structural tags are not supported."""
-        raise NotImplementedError("toolfmt's parsers support no structural tags (supports_structural_tag)")
+        """Never called (`supports_structural_tag`)."""
+        raise NotImplementedError("toolfmt's parsers have no begin and end of a call (supports_structural_tag)")
+
+
+def _server_value(name: str) -> str:
+    """Return an argument of the server. Empty in a process that is not a server."""
+    try:
+        return str(getattr(get_server_args(), name))
+    except ValueError:  # they are not set
+        return ""
 
 
 def _result(delta: Delta) -> Any:
@@ -86,8 +125,8 @@ def _item(index: int, function: dict[str, str], **_: str) -> Any:
 
 def register() -> None:
     """Register the parsers with SGLang, by name and by class."""
-    for name, format, whole_calls in parsers():
-        detector = type(name, (ToolfmtDetector,), {"format": format, "whole_calls": whole_calls})
+    for name, parser in parsers().items():
+        detector = type(name, (ToolfmtDetector,), {"parser": parser})
         FunctionCallParser.ToolCallParserEnum[name] = detector
         if name not in TOOL_CALL_PARSER_NAMES:
             TOOL_CALL_PARSER_NAMES.append(name)

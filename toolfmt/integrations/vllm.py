@@ -1,11 +1,15 @@
-"""vLLM's tool parsers, two per format: `toolfmt_<format>` for whole calls, `toolfmt_<format>_streamed` for deltas.
+"""vLLM's tool parsers: `toolfmt`, which finds the format of the model, and `toolfmt_<format>`.
 
-    vllm serve MODEL --enable-auto-tool-choice --tool-parser-plugin toolfmt.integrations.vllm \
-        --tool-call-parser toolfmt_glm4
+    vllm serve MODEL --enable-auto-tool-choice --tool-call-parser toolfmt
 
-Importing the module registers them. Contract: vLLM 0.33.0, `vllm/tool_parsers/abstract_tool_parser.py` and
-`vllm/parser/abstract_parser.py`, whose `DelegatingParser` creates a tool parser for each choice of a response.
-`prev_tool_call_arr` stays empty: vLLM would send again what seems to be missing in it.
+Each sends whole calls; with `_streamed` after its name, it streams arguments. Installing toolfmt is enough
+(`vllm_plugin.py`); `--tool-parser-plugin toolfmt.integrations.vllm` registers them by hand. Contract: vLLM 0.33.0,
+`vllm/tool_parsers/abstract_tool_parser.py` and `vllm/parser/abstract_parser.py`, whose `DelegatingParser` creates a
+tool parser for each choice of a response. `prev_tool_call_arr` stays empty: vLLM would send again what seems to be
+missing in it.
+
+For required and named calls, strict tools and `parallel_tool_calls: false`, vLLM asks for a structural tag. It allows
+only calls with valid arguments, whether a tool is strict or not.
 
 In a streamed response, markers that are tokens count only where the model wrote them (`toolfmt.formats.TokenParser`).
 vLLM passes no ids of a response that is not streamed, so there, markers are matched by their text. The environment
@@ -19,6 +23,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 try:
+    import vllm.envs as envs
     from vllm.entrypoints.generate.base.protocol import DeltaMessage, ExtractedToolCallInformation
     from vllm.renderers.chat_utils import make_tool_call_id
     from vllm.tool_parsers.abstract_tool_parser import ToolParser, ToolParserManager
@@ -27,8 +32,8 @@ except ModuleNotFoundError as error:
     # vLLM would interpret this error as a missing file, and start without the parsers.
     raise ImportError(f"toolfmt.integrations.vllm needs vLLM 0.33 or a later one that is like it: {error}") from error
 
-from toolfmt.formats import ToolCallFormat
-from toolfmt.integrations.deltas import Delta, Deltas, parsers, whole
+from toolfmt.integrations.deltas import Delta, Deltas, whole
+from toolfmt.integrations.served_formats import ServedParser, parsers, structural_tag
 from toolfmt.messages.message import taken_ids
 
 __all__ = ["ToolfmtToolParser"]
@@ -41,8 +46,9 @@ if _MARKERS not in ("auto", "text"):
 class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not installed for type checking
     """A tool parser of one format; vLLM requires a class for each."""
 
-    format: ClassVar[ToolCallFormat]
-    whole_calls: ClassVar[bool]
+    parser: ClassVar[ServedParser]
+    structural_tag_model = "toolfmt"
+    """vLLM asks only a class with this attribute for a structural tag. toolfmt's is not one of vLLM's own."""
     supports_required_and_named = False
     """Required and named calls are parsed in the model's own format, so vLLM does not force JSON."""
     engine_based_streaming = True
@@ -50,6 +56,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
 
     def __init__(self, tokenizer: Any, tools: Any = None) -> None:
         super().__init__(tokenizer, tools)
+        self.format = self.parser.format(str(getattr(tokenizer, "name_or_path", "")))
         self._deltas: Deltas | None = None
 
     def adjust_request(self, request: Any) -> Any:
@@ -62,6 +69,26 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
         if _may_call(request):
             request.skip_special_tokens = request.spaces_between_special_tokens = False
         return request
+
+    def get_structural_tag(self, request: Any, **_: Any) -> Any:
+        """Return the structural tag for a request, or None if there is none.
+
+        Args:
+            request: The request.
+        """
+        if not envs.VLLM_ENFORCE_STRICT_TOOL_CALLING:
+            return None
+        from xgrammar import StructuralTag
+
+        named = getattr(request.tool_choice, "function", request.tool_choice)
+        text = structural_tag(
+            self.format,
+            get_function_tools(request.tools),
+            choice=getattr(named, "name", named),
+            parallel=request.parallel_tool_calls is not False,
+            tokenizer=self.model_tokenizer,
+        )
+        return None if text is None else StructuralTag.model_validate_json(text)
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """Parse a whole response. Rejected and cut calls are left out; only end markers of a call may be missing.
@@ -99,7 +126,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
         """
         if self._deltas is None:
             tokenizer = self.model_tokenizer if _MARKERS == "auto" else None
-            self._deltas = self._reading(request, whole_calls=self.whole_calls, tokenizer=tokenizer)
+            self._deltas = self._reading(request, whole_calls=self.parser.whole_calls, tokenizer=tokenizer)
         return _message(self._deltas.feed(delta_text, delta_token_ids))
 
     def finish_streaming(self) -> Any:
@@ -133,6 +160,6 @@ def _message(delta: Delta) -> Any:
     return DeltaMessage(**fields) if fields else None
 
 
-for _name, _format, _whole_calls in parsers():
-    _parser = type(_name, (ToolfmtToolParser,), {"format": _format, "whole_calls": _whole_calls})
-    ToolParserManager.register_module(_name, module=_parser)
+for _name, _parser in parsers().items():
+    globals()[_name] = type(_name, (ToolfmtToolParser,), {"parser": _parser})
+    ToolParserManager.register_module(_name, module=globals()[_name])

@@ -11,11 +11,11 @@ from toolfmt.formats.format import DERIVED
 from toolfmt.formats.runtime_parsers import parser_name
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.verdicts import Advice
-from toolfmt.inspect.runtimes.advice import EVERY_RUNTIME, FLAGS, PLUGIN_FLAGS, setting
+from toolfmt.inspect.runtimes.advice import EVERY_RUNTIME, FLAGS, setting
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, MLX_LM, SGLANG, TRANSFORMERS, VLLM
 
 _OWN_PARSERS = {
-    **{runtime: f"{flags} toolfmt_FORMAT (with toolfmt in its environment)" for runtime, flags in PLUGIN_FLAGS.items()},
+    **{runtime: f"{flags} toolfmt_FORMAT (with toolfmt in its environment)" for runtime, flags in FLAGS.items()},
     MLX_LM: "start it with python -m toolfmt.integrations.mlx_server",
     "llama-cpp-python": "load the model with the chat handler of toolfmt.integrations.llama_cpp",
 }

@@ -69,9 +69,6 @@ _NO_FORMAT = "no known format: set the parser that the model card names"
 _NO_START = "missing_opener"
 FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-call-parser"}
 """The flags before the name of a parser."""
-_PLUGIN = "--enable-auto-tool-choice --tool-parser-plugin toolfmt.integrations.vllm --tool-call-parser"
-PLUGIN_FLAGS = {VLLM: _PLUGIN, SGLANG: "--tool-call-parser"}
-"""The same for toolfmt's own parsers."""
 _INSTALL = "install toolfmt in its environment"
 _DECODED = "decode with skip_special_tokens=False"
 _SPECIAL = 'send "skip_special_tokens": false'
@@ -268,19 +265,16 @@ def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Adv
 def _flagged(runtime: str) -> _Adviser:
     def advise(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
         parser = chosen(facts, runtime)
-        if not parser.name and format.name == DERIVED_FORMAT:
-            remark = f"{parser.why_not}: parse the output with this parser; {_SPECIAL}"
-            return Advice(runtime, our_parser(facts, format), "tools as text", remark)
-        name, flags = parser.name, FLAGS[runtime]
+        name = parser.name
         known = format.runtime_parser(runtime)
         about = f"{name} {known.remark}" if known and known.remark else ""
         if not name:
-            name, flags = f"toolfmt_{format.name}", PLUGIN_FLAGS[runtime]
+            name = "toolfmt" if format.name == DERIVED_FORMAT else f"toolfmt_{format.name}"
             about = f"{parser.why_not}; {_INSTALL}"
         reasoning = reasoning_parser(facts, runtime, name)
         flag = f" --reasoning-parser {reasoning.name}" if reasoning.name else ""
         remarks = filter(None, (parser.remark, _objects_only(facts), reasoning.remark, about))
-        return Advice(runtime, f"{flags} {name}{flag}", remark="; ".join(remarks))
+        return Advice(runtime, f"{FLAGS[runtime]} {name}{flag}", remark="; ".join(remarks))
 
     return advise
 
