@@ -303,3 +303,15 @@ def test_the_sets_of_members_stay_within_a_bound() -> None:
 
 def test_where_the_rules_are_narrower_is_reported_too() -> None:
     assert gbnf(Rules(Text("a"), {}, ("something",))).narrower == ("something",)
+
+
+def test_each_character_of_a_string_is_in_a_rule_that_refers_to_the_next() -> None:
+    """XGrammar's masks of a repeated rule take milliseconds, and one repeated rule more for each character."""
+
+    def rules(node: QuotedText) -> list[str]:
+        return [line for line in gbnf(Rules(node)).text.splitlines() if line.startswith(("root", "quotedtext"))]
+
+    assert [line.count(" root") for line in rules(QuotedText("'"))] == [2]
+    assert len(rules(QuotedText("'", 0, 100))) == 101
+    assert len(rules(QuotedText("'", 3))) == 4
+    assert len(rules(QuotedText("'", 0, 101))) == 1
