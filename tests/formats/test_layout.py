@@ -87,5 +87,5 @@ def test_a_tag_may_depend_on_value_and_place_and_a_value_on_its_types() -> None:
 
 
 def test_another_node_has_no_value() -> None:
-    with pytest.raises(TypeError, match="no node of a layout"):
+    with pytest.raises(TypeError, match="not a node of a layout"):
         write_calls(EachCall(Pattern("a")), CALLS, lambda name, *path: None)

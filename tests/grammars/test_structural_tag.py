@@ -28,6 +28,7 @@ TOOLS: list[Any] = [
     {"name": "get_weather", "parameters": {"type": "object", "properties": WEATHER, "required": ["city"]}},
     {"name": "now", "parameters": {"type": "object", "properties": {}}},
 ]
+EMPTY = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 0}}}
 SCHEMAS = tool_schemas(TOOLS)
 CALLS: list[list[tuple[str, dict[str, Any]]]] = [
     [("now", {})],
@@ -137,9 +138,22 @@ def test_a_text_of_limited_length_before_a_token_has_no_first_character_of_a_mar
     ids = {marker: 300 + at for at, marker in enumerate(made.preserved)}
     of_tokens = made.for_tokens(ids)
     assert (BOUNDED_TEXT in made.narrower, BOUNDED_TEXT in of_tokens.narrower) == (False, True)
+    empty = toolfmt.grammar("glm4", [{"name": "f", "parameters": EMPTY}], syntax="structural-tag", choice="f")
     for value, accepted in (("", True), ("abc", True), ("abcd", False), ("a<b", False)):
         text = spelling("glm4", "").writer.write([("f", {"a": value})], lambda name, *path: frozenset({"string"}))
         assert StructuralTag(of_tokens.text).accepts(text, _tokens(text, ids)) == accepted, value
+        assert StructuralTag(empty.for_tokens(ids).text).accepts(text, _tokens(text, ids)) == (not value), value
+
+
+def test_a_text_contains_its_end_marker_neither_as_a_token_nor_spelled() -> None:
+    made = toolfmt.grammar("glm4", TOOLS, syntax="structural-tag", choice="get_weather")
+    ids = {marker: 300 + at for at, marker in enumerate(made.preserved)}
+    tag = StructuralTag(made.for_tokens(ids).text)
+    text = spelling("glm4", "").writer.write([("get_weather", {"city": "a|b"})], _types)
+    for inserted, accepted in (("|", True), ("<tool", True), ("</arg_value>", False), ("<arg_key>", False)):
+        longer = text.replace("|", inserted)
+        tokens = {at: token for at, token in _tokens(longer, ids).items() if at != text.index("|")}
+        assert tag.accepts(longer, tokens) == accepted, inserted
 
 
 @pytest.mark.parametrize(("name", "variant"), depth.spread(SPELLINGS, 3))

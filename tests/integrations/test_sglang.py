@@ -212,7 +212,10 @@ def test_one_name_finds_the_format_of_the_model(for_sglang: ModuleType, monkeypa
     with_server(monkeypatch, for_sglang, model_path=str(model), grammar_backend="xgrammar")
     assert streamed(detector_of("toolfmt"), pieces(GLM)) == ("", [("get_weather", '{"city": "Paris"}')])
     with_server(monkeypatch, for_sglang, model_path=str(model.parent / "none"), grammar_backend="xgrammar")
-    with pytest.raises(toolfmt.ToolfmtError, match=r"^--tool-call-parser toolfmt: .*; set toolfmt_<format> instead$"):
+    with pytest.raises(
+        toolfmt.ToolfmtError,
+        match=r"^the parser toolfmt needs .*\(or set toolfmt_<format>\)$",
+    ):
         detector_of("toolfmt")
 
 
@@ -282,7 +285,7 @@ def test_installing_toolfmt_is_enough_and_costs_a_process_that_reads_nothing_no_
 def test_an_sglang_of_another_age_goes_on_without_toolfmt(tmp_path: Path) -> None:
     done = a_process(tmp_path, core_types="")
     assert (done.stdout.split(), done.returncode) == (["True", "False", "False", "0"], 0)
-    assert "toolfmt's parsers do not fit this SGLang" in done.stderr
+    assert "toolfmt's parsers are not compatible with this SGLang" in done.stderr
 
 
 def test_what_is_imported_already_gets_its_parsers_at_once(for_sglang: ModuleType) -> None:

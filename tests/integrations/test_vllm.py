@@ -253,7 +253,10 @@ def test_one_name_finds_the_format_of_the_model() -> None:
     assert at_once(parser, GLM, request())[1][0][1:] == ("get_weather", '{"city": "Paris"}')
     derived = parser_of("toolfmt_streamed", SimpleNamespace(name_or_path=str(models / "format-of-its-own")))
     assert derived.format.name not in FORMATS
-    with pytest.raises(toolfmt.ToolfmtError, match=r"^--tool-call-parser toolfmt: .*; set toolfmt_<format> instead$"):
+    with pytest.raises(
+        toolfmt.ToolfmtError,
+        match=r"^the parser toolfmt needs .*\(or set toolfmt_<format>\)$",
+    ):
         parser_of("toolfmt", SimpleNamespace(name_or_path=str(models / "none")))
 
 
@@ -347,7 +350,7 @@ def test_ids_are_of_no_other_answer_where_the_server_holds_the_conversation() ->
 def test_an_unsupported_vllm_version_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "toolfmt.integrations.vllm")
     monkeypatch.setitem(sys.modules, "vllm.tool_parsers.abstract_tool_parser", None)
-    with pytest.raises(ImportError, match=r"needs vLLM 0\.33") as raised:
+    with pytest.raises(ImportError, match=r"requires vLLM 0\.33") as raised:
         import_module("toolfmt.integrations.vllm")
     assert not isinstance(raised.value, ModuleNotFoundError)
 

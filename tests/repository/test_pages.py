@@ -147,7 +147,7 @@ def test_the_commands_of_a_page_and_their_options_are_there(page: Path) -> None:
         ("toolfmt grammar DIR --tools", "Option '--tools' requires an argument."),
         (
             "toolfmt grammar DIR --tools FILE --for regex",
-            "--for regex: none of llguidance, gbnf, xgrammar, lark",
+            "--for regex: none of llguidance, gbnf, xgrammar, lark, structural-tag",
         ),
     ],
 )

@@ -626,7 +626,7 @@ def explain(code: str | None) -> None:
 @click.option(
     "--request",
     "runtime",
-    type=click.Choice(["vllm", "sglang", "llama.cpp"]),
+    type=click.Choice(["vllm", "sglang", "llama.cpp"], case_sensitive=False),
     help="Print the fields of a request to this runtime, as JSON.",
 )
 @trusted_option

@@ -43,9 +43,9 @@ class MarkerTokens:
     def replaced(self, node: Node) -> tuple[Node, bool]:
         """Return the node with tokens in place of its markers, and whether it allows fewer texts.
 
-        A parser of tokens ignores a marker that is spelled with several tokens, a parser of text does not. So a raw
-        text contains neither form of its end marker, and of those that it must not contain. With a limited length, it
-        does not contain the first character of one either.
+        A parser of token ids ignores a marker that is written in several tokens. A parser of text does not. So a raw
+        text contains its end marker and other excluded markers in neither form. With a limited length, it does not
+        contain the first character of one either.
         """
         narrower = False
 
@@ -66,7 +66,7 @@ class MarkerTokens:
                         narrower = True
                         starts = sorted({text[0] for text in without if text})
                         one = Characters(tuple((start, start) for start in starts), but=True)
-                        inside = EMPTY if most == 0 else Repeated(one, EMPTY, max(least, 1), most)
+                        inside = Repeated(one, EMPTY, max(least, 1), most)
                         inside = inside if least else maybe(inside)
                     return row(inside, last, *map(self._piece, after))
             return with_inner(node, change)

@@ -1,4 +1,4 @@
-"""Merge alternatives that begin alike, for engines that follow all of them at once."""
+"""Merge alternatives that share a prefix, for engines that follow all of them at once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from toolfmt.grammars.marker_tokens import Token
 
 
 def merged_alternatives(parts: Iterable[Node]) -> Iterable[Node]:
-    """Yield alternatives with common beginnings merged, because an engine follows all possible alternatives.
+    """Yield alternatives with common prefixes merged, because an engine follows all possible alternatives.
 
     Everything that is common after a token is in the same row as the token. XGrammar 0.2.8 rejects valid texts if a
-    token is followed by a rule whose alternatives begin alike, after free text that must not contain that beginning.
+    token is followed by a rule whose alternatives share a prefix, after free text that must not contain that beginning.
     """
     grouped: dict[str | Node, list[Node]] = {}
     for part in parts:

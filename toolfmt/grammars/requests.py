@@ -1,7 +1,7 @@
 """Return the fields of a request to a runtime's server for a grammar.
 
-They are part of the request's body, next to the prompt or the messages. Which grammar format a server reads depends on
-its configured backend, so another format is rejected here instead of there.
+They are part of the request's body, next to the prompt or the messages. Which grammar syntax a server reads depends on
+its configured backend, so an unsupported one is rejected before the request is sent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Requested(Protocol):
 def request(grammar: Requested, runtime: str) -> dict[str, Any]:
     """Return the request's fields for `vllm`, `sglang` or `llama.cpp`.
 
-    Raises `ToolfmtError` for another runtime, and for a grammar format that the runtime does not support.
+    Raises `ToolfmtError` for another runtime, and for a grammar syntax that the runtime does not support.
     """
     if runtime not in _REQUESTS:
         raise ToolfmtError(f"there is no runtime {runtime!r}; choose one of {', '.join(_REQUESTS)}")

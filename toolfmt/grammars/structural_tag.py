@@ -1,7 +1,7 @@
 """Export a grammar as a structural tag of XGrammar: free text, and a grammar only for the calls in it.
 
-vLLM and SGLang compile structural tags over all tokens, so that markers may be special tokens. A text outside of calls
-is `any_text`, for which an engine has its masks ready. The calls are one `grammar` in XGrammar's EBNF.
+vLLM and SGLang compile structural tags over all tokens, so that markers may be special tokens. Text outside of calls is
+`any_text`. The calls are one `grammar` in XGrammar's EBNF.
 
 Source: XGrammar 0.2.8, `python/xgrammar/structural_tag.py`.
 """
@@ -88,7 +88,7 @@ def _grammar(rules: Rules, tokens: Mapping[str, int]) -> Format:
 
 
 def _overlaps_itself(end: str) -> bool:
-    """Whether a text before the end marker, together with its first characters, may contain it too early."""
+    """Whether a suffix of the marker is also a prefix of it, so that the marker may appear earlier than intended."""
     return any(end.startswith(end[at:]) for at in range(1, len(end)))
 
 

@@ -18,7 +18,7 @@ from types import ModuleType
 def after_import(name: str, server: str, register: Callable[[], None]) -> None:
     """Call `register` once the module is imported, or now if it is already.
 
-    What it raises is logged: a server that it does not fit goes on without toolfmt's parsers.
+    Exceptions are logged: an incompatible server starts without toolfmt's parsers.
 
     Args:
         name: The module.
@@ -31,7 +31,7 @@ def after_import(name: str, server: str, register: Callable[[], None]) -> None:
             register()
         except Exception:
             logging.getLogger(__name__).exception(
-                "toolfmt's parsers do not fit this %s; it goes on without them", server
+                "toolfmt's parsers are not compatible with this %s; it starts without them", server
             )
 
     if name in sys.modules:

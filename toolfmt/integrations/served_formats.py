@@ -20,7 +20,7 @@ class ServedParser:
     """A parser for a server.
 
     Attributes:
-        format: Returns the format, given what the server knows of its model: a directory or a repository id.
+        format: Returns the format for a model directory or a repository id.
         whole_calls: Whether a call is sent after it has ended. Otherwise its arguments are streamed.
     """
 
@@ -65,7 +65,9 @@ def format_of_model(model: str) -> ToolCallFormat:
         if profile.tool_call_format is None:
             raise ToolfmtError(f"{model}: the tool-call format is not known ({profile.why_no_format})")
     except ToolfmtError as error:
-        raise ToolfmtError(f"--tool-call-parser toolfmt: {error}; set toolfmt_<format> instead") from error
+        raise ToolfmtError(
+            f"the parser toolfmt needs the format of the model: {error} (or set toolfmt_<format>)"
+        ) from error
     format = taught_format(profile)
     _log.info("toolfmt: calls of %s are parsed in the format %s", model, format.name)
     return format
@@ -74,7 +76,9 @@ def format_of_model(model: str) -> ToolCallFormat:
 def structural_tag(
     format: ToolCallFormat, tools: object, *, choice: str, parallel: bool, tokenizer: Any = None
 ) -> str | None:
-    """Return a structural tag that allows only valid calls, as JSON text. None, which is logged, if there is none.
+    """Return a structural tag that allows only valid calls, as JSON text.
+
+    If the schemas cannot be constrained, log a warning and return None.
 
     Args:
         format: The format of the calls.

@@ -3,12 +3,12 @@
     python -m sglang.launch_server --model-path MODEL --tool-call-parser toolfmt
 
 Each sends whole calls; with `_streamed` after its name, it streams arguments. Installing toolfmt is enough
-(`sglang_plugin.py`); `register` does the same by hand. Contract: SGLang 0.5.23,
+(`sglang_plugin.py`); `register` does the same explicitly. Contract: SGLang 0.5.23,
 `sglang/srt/function_call/base_format_detector.py` and `function_call_parser.py`; one detector parses one choice of a
 response. `prev_tool_call_arr` stays empty: SGLang would send again what seems to be missing in it, and `{}` for a call
 that was cut before its arguments. SGLang generates the ids.
 
-For required and named calls and strict tools, SGLang asks for a structural tag. It allows only calls with valid
+For required and named calls and strict tools, SGLang requests a structural tag. The tag allows only calls with valid
 arguments, whether a tool is strict or not.
 """
 
@@ -55,7 +55,7 @@ class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is no
         return bool(named and named in text) or any(not isinstance(event, Content) for event in events)
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
-        """Parse a whole response. Rejected and cut calls are left out; only end markers of a call may be missing."""
+        """Parse a whole response. Rejected and truncated calls are left out; only end markers may be missing."""
         return _result(whole(Deltas(self.format, tools, whole_calls=True), text))
 
     def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> Any:
@@ -99,7 +99,7 @@ class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is no
         return None if text is None else StructuralTag.model_validate_json(text)
 
     def supports_structural_tag(self) -> bool:
-        """Return False: SGLang makes none from begin and end of a call (`structure_info`)."""
+        """Return False, so that SGLang does not build a tag of the older form from `structure_info`."""
         return False
 
     def structure_info(self) -> Any:

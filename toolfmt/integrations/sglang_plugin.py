@@ -1,7 +1,8 @@
 """The entry point (group `sglang.srt.plugins`) that SGLang calls in each of its processes.
 
 It registers only the names; the parsers (`sglang.py`) are registered once SGLang imports its own. Contract: SGLang
-0.5.23, `sglang/srt/plugins/__init__.py`, and `sglang/srt/server_args.py`, which takes the names from either place.
+0.5.23, `sglang/srt/plugins/__init__.py`, and `sglang/srt/server_args.py`, which reads the names from the parsers if
+they are imported, otherwise from the list of names.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
     vllm serve MODEL --enable-auto-tool-choice --tool-call-parser toolfmt
 
 Each sends whole calls; with `_streamed` after its name, it streams arguments. Installing toolfmt is enough
-(`vllm_plugin.py`); `--tool-parser-plugin toolfmt.integrations.vllm` registers them by hand. Contract: vLLM 0.33.0,
+(`vllm_plugin.py`); `--tool-parser-plugin toolfmt.integrations.vllm` registers them explicitly. Contract: vLLM 0.33.0,
 `vllm/tool_parsers/abstract_tool_parser.py` and `vllm/parser/abstract_parser.py`, whose `DelegatingParser` creates a
 tool parser for each choice of a response. `prev_tool_call_arr` stays empty: vLLM would send again what seems to be
 missing in it.
 
-For required and named calls, strict tools and `parallel_tool_calls: false`, vLLM asks for a structural tag. It allows
-only calls with valid arguments, whether a tool is strict or not.
+For required and named calls, strict tools and `parallel_tool_calls: false`, vLLM requests a structural tag. The tag
+allows only calls with valid arguments, whether a tool is strict or not.
 
 In a streamed response, markers that are tokens count only where the model wrote them (`toolfmt.formats.TokenParser`).
 vLLM passes no ids of a response that is not streamed, so there, markers are matched by their text. The environment
@@ -18,6 +18,7 @@ variable `TOOLFMT_MARKERS=text` does that in streams, too, for models that write
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -30,7 +31,7 @@ try:
     from vllm.tool_parsers.utils import get_function_tools
 except ModuleNotFoundError as error:
     # vLLM would interpret this error as a missing file, and start without the parsers.
-    raise ImportError(f"toolfmt.integrations.vllm needs vLLM 0.33 or a later one that is like it: {error}") from error
+    raise ImportError(f"toolfmt.integrations.vllm requires vLLM 0.33 or a compatible later version: {error}") from error
 
 from toolfmt.integrations.deltas import Delta, Deltas, whole
 from toolfmt.integrations.served_formats import ServedParser, parsers, structural_tag
@@ -48,7 +49,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
 
     parser: ClassVar[ServedParser]
     structural_tag_model = "toolfmt"
-    """vLLM asks only a class with this attribute for a structural tag. toolfmt's is not one of vLLM's own."""
+    """vLLM requests a structural tag only if this is set. The value is not one of vLLM's own names."""
     supports_required_and_named = False
     """Required and named calls are parsed in the model's own format, so vLLM does not force JSON."""
     engine_based_streaming = True
@@ -91,7 +92,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
         return None if text is None else StructuralTag.model_validate_json(text)
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
-        """Parse a whole response. Rejected and cut calls are left out; only end markers of a call may be missing.
+        """Parse a whole response. Rejected and truncated calls are left out; only end markers may be missing.
 
         Args:
             model_output: The response.
@@ -160,6 +161,7 @@ def _message(delta: Delta) -> Any:
     return DeltaMessage(**fields) if fields else None
 
 
+logging.getLogger("toolfmt").parent = logging.getLogger("vllm")  # the only logger that vLLM configures
 for _name, _parser in parsers().items():
     globals()[_name] = type(_name, (ToolfmtToolParser,), {"parser": _parser})
     ToolParserManager.register_module(_name, module=globals()[_name])

@@ -26,7 +26,7 @@ class Inner(NamedTuple):
 class Engine(Protocol):
     """A syntax of calls. Its markers are parameters, its behavior is fixed.
 
-    An engine with a method `layout` (`toolfmt.formats.values.layout.LaidOut`) also has a grammar.
+    An engine with a property `layout` (`toolfmt.formats.values.layout.LaidOut`) also has a grammar.
     """
 
     @property

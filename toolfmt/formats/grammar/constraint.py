@@ -1,4 +1,4 @@
-"""What fills the layout of calls in a grammar: the tools that may be called, and a place for named rules."""
+"""Fill the layout of calls with what the schemas of the tools allow, and collect the named rules."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ class ConstrainedTool:
 class Constraint:
     """The tools, whether several calls are allowed, and what creating the grammar collects.
 
-    An engine creates the node of one call to one tool. The constraint decides which calls are allowed, and how many.
+    An engine provides the layout of its calls. The constraint fills it for each allowed tool, and decides how many
+    calls are allowed.
 
     Attributes:
         format: The name of the format, for error messages.
@@ -232,6 +233,6 @@ def _tagged_value(layout: TaggedValue, tool: ConstrainedTool, key: str, schema: 
         nodes = by_start.setdefault(numbered(partial(layout.start, key, value)), [])
         nodes.append(node)
         if layout.cdata and isinstance(node, RawText):
-            opener, closer = layout.cdata
-            nodes.append(row(opener, RawText(closer + node.end, (closer,), node.least, node.most)))
-    return either(*(row(start, either(*nodes)) for start, nodes in by_start.items()))
+            start, end = layout.cdata
+            nodes.append(row(start, RawText(end + node.end, (end,), node.least, node.most)))
+    return either(*(row(before, either(*nodes)) for before, nodes in by_start.items()))

@@ -1,7 +1,7 @@
-"""The layout of calls: nodes of a grammar, with holes for what calls contain.
+"""The layout of calls: nodes of a grammar, with placeholders for what calls contain.
 
-An engine lays out its calls once, as the family's templates write them. `write_calls` fills the holes with the values
-of calls; a grammar fills them with what the schemas of the tools allow (`toolfmt.formats.grammar.constraint`).
+An engine lays out its calls once, as the family's templates write them. `write_calls` fills the placeholders with the
+values of calls. A grammar fills them with what the schemas of the tools allow (`toolfmt.formats.grammar.constraint`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class JsonArguments(Node):
 
 @dataclass(frozen=True)
 class InnerCalls(Node):
-    """The call again, in the layout of another engine."""
+    """The same call in the layout of another engine, inside this one."""
 
     layout: Node
 
@@ -94,7 +94,7 @@ class IfArguments(Node):
 
 @dataclass(frozen=True)
 class EachArgument(Node):
-    """The arguments, with `separator` between two. `alphabetical` is the order in which they are written."""
+    """The arguments, with `separator` between two. If `alphabetical`, they are written sorted by key, ignoring case."""
 
     argument: Node
     separator: str = ""
@@ -108,7 +108,7 @@ class Key(Node):
 
 @dataclass(frozen=True)
 class Value(Node):
-    """The value of an argument as the writer writes it; no verbatim string in it contains a text of `never`."""
+    """The value of an argument as the writer writes it. A verbatim string contains no text of `never`."""
 
     write: ValueWriter
     never: tuple[str, ...]
@@ -118,8 +118,8 @@ class Value(Node):
 class TaggedValue(Node):
     """A verbatim value between two tags.
 
-    `start` returns the text before it, for the key, the value and the number of the argument. `end` is the text after
-    it. It contains no text of `never`. The markers of `cdata`, if any, may be around it.
+    `start` returns the text before the value, given the key, the value and the number of the argument. `end` is the
+    text after the value. The value contains no text of `never`. The markers of `cdata`, if any, may be around it.
     """
 
     start: Callable[[str, Any, int], str]
@@ -142,8 +142,8 @@ class NoLayout(Exception):
 
 def layout_of(engine: object) -> Node:
     """Return the layout of an engine. Raises `NoLayout`."""
-    layout: Node | None = getattr(engine, "layout", None)
-    if layout is None:
+    layout = getattr(engine, "layout", None)
+    if not isinstance(layout, Node):
         raise NoLayout(f"its engine {type(engine).__qualname__} has no layout")
     return layout
 
@@ -181,7 +181,7 @@ def write_calls(layout: Node, calls: Sequence[Call], types: TypesOf) -> str:
                 return start(key, arguments[key], place) + write_text(arguments[key], types(name, key)) + end
             case Element(engine):
                 return engine.element(key, arguments[key], types, (name, key))
-        raise TypeError(f"no node of a layout: {node!r:.80}")
+        raise TypeError(f"not a node of a layout: {node!r:.80}")
 
     return text(layout)
 
