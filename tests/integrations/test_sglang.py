@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from runtime_answers import FORMATS, TOOLS, answers, cut_places, is_whole, pieces
 from runtime_stand_ins import SGLANG, adaptor
+from token_outputs import tokenizer_with
 
 import toolfmt
 from toolfmt.formats import get
@@ -205,6 +206,23 @@ def test_a_structural_tag_allows_valid_calls_only(for_sglang: ModuleType, monkey
         tag = detector.get_structural_tag(tools(), given, parallel_tool_calls=parallel)
         expected = toolfmt.grammar("glm4", TOOLS, syntax="structural-tag", choice=choice, parallel=parallel)
         assert tag == type(tag).model_validate_json(expected.text)
+
+
+def test_a_tool_with_the_name_of_a_mode_is_forced(for_sglang: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_server(monkeypatch, for_sglang, model_path="m", grammar_backend="xgrammar")
+    both = [{"type": "function", "function": {"name": name}} for name in ("auto", "other")]
+    named = SimpleNamespace(function=SimpleNamespace(name="auto"))
+    tag = detector_of("toolfmt_glm4").get_structural_tag(both, named)
+    expected = toolfmt.grammar("glm4", both[:1], syntax="structural-tag", choice="required")
+    assert tag == type(tag).model_validate_json(expected.text)
+
+
+def test_a_structural_tag_has_the_ids_of_markers(for_sglang: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_server(monkeypatch, for_sglang, model_path="m", grammar_backend="xgrammar")
+    known = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser.ToolCallParserEnum
+    tokenizer = tokenizer_with("<tool_call>")
+    tag = known["toolfmt_glm4"](tokenizer=tokenizer).get_structural_tag(tools(), "required")
+    assert f"Token({tokenizer.token_to_id('<tool_call>')})" in tag.model_dump_json()
 
 
 def test_one_name_finds_the_format_of_the_model(for_sglang: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

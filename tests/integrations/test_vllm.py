@@ -251,6 +251,10 @@ def test_one_name_finds_the_format_of_the_model() -> None:
     models = ROOT / "corpus" / "models"
     parser = parser_of("toolfmt", SimpleNamespace(name_or_path=str(models / "glm4-key-value")))
     assert at_once(parser, GLM, request())[1][0][1:] == ("get_weather", '{"city": "Paris"}')
+    quoted = parser_of("toolfmt", SimpleNamespace(name_or_path=str(models / "double-encoded")))
+    assert (quoted.format.name, quoted.format.variant) == ("json", "without newlines")
+    again = parser_of("toolfmt", SimpleNamespace(name_or_path=str(models / "double-encoded")))
+    assert again.format is quoted.format  # found once
     derived = parser_of("toolfmt_streamed", SimpleNamespace(name_or_path=str(models / "format-of-its-own")))
     assert derived.format.name not in FORMATS
     with pytest.raises(
@@ -258,6 +262,15 @@ def test_one_name_finds_the_format_of_the_model() -> None:
         match=r"^the parser toolfmt needs .*\(or set toolfmt_<format>\)$",
     ):
         parser_of("toolfmt", SimpleNamespace(name_or_path=str(models / "none")))
+
+
+def test_a_model_whose_format_is_not_known_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = SimpleNamespace(profile=SimpleNamespace(tool_call_format=None, why_no_format="its calls are unlike all"))
+    monkeypatch.setattr("toolfmt.model.model.load", lambda path: unknown)
+    expected = "odd: the tool-call format is not known (its calls are unlike all) (or set toolfmt_<format>)"
+    with pytest.raises(toolfmt.ToolfmtError) as raised:
+        parser_of("toolfmt", SimpleNamespace(name_or_path="odd"))
+    assert str(raised.value).endswith(expected)
 
 
 A_PROCESS = """

@@ -9,8 +9,7 @@ Source: XGrammar 0.2.8, `python/xgrammar/structural_tag.py`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from toolfmt.formats.grammar.answer_grammar import AnswerGrammar
@@ -24,6 +23,7 @@ from toolfmt.formats.values.nodes import (
     Row,
     Rules,
     Text,
+    inner_nodes,
 )
 from toolfmt.grammars.exported import Exported
 from toolfmt.grammars.gbnf import gbnf
@@ -44,18 +44,45 @@ def structural_tag(answer: AnswerGrammar, tokens: Mapping[str, int]) -> Exported
         NotConstrained: A schema in it has no grammar.
         CannotConstrain: The length of a text cannot be expressed.
     """
+    markers = MarkerTokens(tokens)
+    by_trigger = answer.text is None or (answer.trigger and not _overlaps_itself(answer.trigger))
+    if not by_trigger or any(_is_several_parts(mark, markers, tokens) for mark in _excluded(answer)):
+        # XGrammar 0.2.8 also refuses valid outputs if text that begins differently from calls follows tokens.
+        whole = gbnf(answer.rules, tokens if by_trigger else {})
+        return Exported(_tag({"type": "grammar", "grammar": whole.text}), whole.narrower)
     calls = gbnf(answer.calls, tokens)
     called: Format = {"type": "grammar", "grammar": calls.text}
-    parts = [] if answer.reasoning == EMPTY else [_format(answer.reasoning, MarkerTokens(tokens), tokens)]
+    parts = [] if answer.reasoning == EMPTY else [_format(answer.reasoning, markers, tokens)]
     if answer.text is None:
         parts.append(called)
-    elif answer.trigger and not _overlaps_itself(answer.trigger):
-        parts += [_any_text(answer.text.without), {"type": "optional", "content": called}]
     else:
-        parts.append(_grammar(replace(answer, reasoning=EMPTY).rules, tokens))
-    return Exported(
-        json.dumps({"type": "structural_tag", "format": _sequence(parts)}, ensure_ascii=False), calls.narrower
-    )
+        parts += [_any_text(answer.text.without), {"type": "optional", "content": called}]
+    return Exported(_tag(_sequence(parts)), calls.narrower)
+
+
+def _tag(format: Format) -> str:
+    return json.dumps({"type": "structural_tag", "format": format}, ensure_ascii=False)
+
+
+def _excluded(answer: AnswerGrammar) -> Iterator[str]:
+    """Yield the texts that must not occur outside of calls."""
+    waiting = [answer.reasoning]
+    while waiting:
+        node = waiting.pop()
+        waiting += inner_nodes(node)
+        if isinstance(node, RawText):
+            yield from (node.end, *node.never)
+    if answer.text is not None:
+        yield from answer.text.without
+
+
+def _is_several_parts(mark: str, markers: MarkerTokens, tokens: Mapping[str, int]) -> bool:
+    """Whether a marker consists of a token and more.
+
+    XGrammar 0.2.8 refuses valid outputs if a text must not contain such a marker, and the marker follows as tokens.
+    """
+    pieces = markers.pieces(mark)
+    return len(pieces) > 1 and any(piece in tokens for piece in pieces)
 
 
 def _format(node: Node, markers: MarkerTokens, tokens: Mapping[str, int]) -> Format:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
+from contextlib import suppress
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 
 def after_import(name: str, server: str, register: Callable[[], None]) -> None:
@@ -30,9 +33,8 @@ def after_import(name: str, server: str, register: Callable[[], None]) -> None:
         try:
             register()
         except Exception:
-            logging.getLogger(__name__).exception(
-                "toolfmt's parsers are not compatible with this %s; it starts without them", server
-            )
+            log = logging.getLogger(__name__)
+            log.exception("toolfmt's parsers are not compatible with this %s; it starts without them", server)
 
     if name in sys.modules:
         registered()
@@ -41,22 +43,43 @@ def after_import(name: str, server: str, register: Callable[[], None]) -> None:
 
 
 class _AfterImport(MetaPathFinder):
-    """Loads one module as usual, and calls a function after its import."""
+    """Finds one module as usual, and calls a function after its first successful import."""
 
     def __init__(self, name: str, then: Callable[[], None]) -> None:
         self._name, self._then = name, then
+        self._searching = threading.local()
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != self._name:
+        if name != self._name or getattr(self._searching, "here", False):
             return None
-        sys.meta_path.remove(self)
-        spec = find_spec(name)
-        if spec is not None and spec.loader is not None:
-            execute, then = spec.loader.exec_module, self._then
-
-            def execute_both(module: ModuleType) -> None:
-                execute(module)
-                then()
-
-            spec.loader.exec_module = execute_both  # type: ignore[method-assign]  # only for this loader
+        self._searching.here = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self._searching.here = False
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = _ThenLoader(spec.loader, self._imported)
         return spec
+
+    def _imported(self) -> None:
+        with suppress(ValueError):  # another thread has removed it
+            sys.meta_path.remove(self)
+            self._then()
+
+
+class _ThenLoader(Loader):
+    """Loads a module with another loader, which it then has, and calls a function."""
+
+    def __init__(self, loader: Any, then: Callable[[], None]) -> None:
+        self._loader, self._then = loader, then
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._then()

@@ -11,6 +11,7 @@ from typing import Any
 from toolfmt.errors import CannotConstrain, ToolfmtError
 from toolfmt.formats import ToolCallFormat, formats
 from toolfmt.formats.parser.tokens.added_tokens import added_tokens
+from toolfmt.messages.tools import tool_schemas
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ def format_of_model(model: str) -> ToolCallFormat:
 
 
 def structural_tag(
-    format: ToolCallFormat, tools: object, *, choice: str, parallel: bool, tokenizer: Any = None
+    format: ToolCallFormat, tools: object, choice: Any, *, parallel: bool, tokenizer: Any = None
 ) -> str | None:
     """Return a structural tag that allows only valid calls, as JSON text.
 
@@ -83,13 +84,18 @@ def structural_tag(
     Args:
         format: The format of the calls.
         tools: The tool definitions.
-        choice: `auto`, `required`, or the name of the tool to call.
+        choice: The request's `tool_choice`: `auto`, `required`, or an object with the tool to call.
         parallel: Whether several calls are allowed.
         tokenizer: The server's tokenizer, which knows the markers that are tokens.
     """
     from toolfmt.grammars.grammar import grammar
 
     tokens = {text: number for number, text in added_tokens(tokenizer).items()}
+    named = getattr(choice, "function", choice)
+    if not isinstance(named, str):  # only this tool is allowed, because it may have the name "auto"
+        schemas = tool_schemas(tools)
+        tools = [{"name": name, "parameters": schemas[name]} for name in schemas if name == named.name]
+        choice = "required"
     try:
         made = grammar(format, tools, syntax="structural-tag", choice=choice, parallel=parallel, tokens=tokens)
     except CannotConstrain as error:

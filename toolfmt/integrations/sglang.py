@@ -92,9 +92,8 @@ class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is no
             return None
         from xgrammar import StructuralTag
 
-        choice = tool_choice if isinstance(tool_choice, str) else tool_choice.function.name
         text = structural_tag(
-            self.format, tools or [], choice=choice, parallel=parallel_tool_calls, tokenizer=self._tokenizer
+            self.format, tools or [], tool_choice, parallel=parallel_tool_calls, tokenizer=self._tokenizer
         )
         return None if text is None else StructuralTag.model_validate_json(text)
 

@@ -81,11 +81,10 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
             return None
         from xgrammar import StructuralTag
 
-        named = getattr(request.tool_choice, "function", request.tool_choice)
         text = structural_tag(
             self.format,
             get_function_tools(request.tools),
-            choice=getattr(named, "name", named),
+            request.tool_choice,
             parallel=request.parallel_tool_calls is not False,
             tokenizer=self.model_tokenizer,
         )
