@@ -263,8 +263,11 @@ def test_a_template_can_ignore_neither_its_errors_nor_that_it_drops_the_tools() 
 def test_what_fails_a_required_verdict_is_said() -> None:
     derived, required = str(MODELS / "format-of-its-own"), ("--require", "tools", "--runtime")
     made = run("inspect", derived, *required, "mlx-swift-lm", "--runtime", "vLLM")
-    assert made.stderr == f"toolfmt: {derived} fails --require tools: vLLM: tools as text, mlx-swift-lm: fails\n"
+    assert made.stderr == f"toolfmt: {derived} fails --require tools: mlx-swift-lm: fails\n"
     plain = str(MODELS / "no-tools-no-system")
+    made = run("inspect", plain, *required, "mlx-swift-lm", "--runtime", "vLLM")
+    both = "vLLM: tools as text, mlx-swift-lm: tools as text"
+    assert made.stderr == f"toolfmt: {plain} fails --require tools: {both}\n"
     several = run("inspect", plain, ENCODED, "--require", "tools")
     assert several.stderr == f"toolfmt: {plain} fails --require tools: the verdict is prompt-only\n"
     assert run("inspect", ENCODED, "--require", "tools").stderr == ""
