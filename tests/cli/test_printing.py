@@ -344,10 +344,11 @@ def test_a_finding_that_remains_in_every_runtime_is_not_repeated_in_each_row() -
         "mlx-lm": RuntimeVerdict("works", "", ("TF017", "TF022")),
     }
     findings = (*FULL.findings, finding("TF014", "warning"), finding("TF017", "warning"))
-    lines = shown(replace(FULL, findings=findings, verdict=Verdict("adapted", "It works.", remaining)))
+    made = replace(FULL, findings=findings, verdict=Verdict("adapted", "It works.", remaining))
+    lines = shown(made)
     assert [line.strip() for line in lines if line.strip().startswith("see ")] == ["see TF014"]
     assert "        each of them  see TF017" in lines  # TF022 and TF023 are not shown
-    without_advice = replace(FULL, findings=findings, sections=replace(FULL.sections, advice=()))
+    without_advice = replace(made, sections=replace(FULL.sections, advice=()))
     assert not any("each of them" in line for line in shown(without_advice))
 
 

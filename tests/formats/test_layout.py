@@ -20,8 +20,11 @@ from toolfmt.formats.values.layout import (
     InnerCalls,
     JsonArguments,
     Key,
+    LaidOut,
+    NoLayout,
     TaggedValue,
     Value,
+    layout_of,
     write_calls,
 )
 from toolfmt.formats.values.nodes import Node, Pattern, Rules, row
@@ -84,6 +87,14 @@ def test_a_tag_may_depend_on_value_and_place_and_a_value_on_its_types() -> None:
         return frozenset({"string"}) if (name, *path) == ("f", "s") else None
 
     assert write_calls(layout, [("f", {"s": "1", "t": "1"})], types) == '<s str 0>1</><t str 1>"1"</>'
+
+
+def test_an_engine_without_a_layout_is_named() -> None:
+    class OnlyWrites(LaidOut):
+        """It has no layout."""
+
+    with pytest.raises(NoLayout, match=r"its engine .*OnlyWrites has no layout"):
+        layout_of(OnlyWrites())
 
 
 def test_another_node_has_no_value() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -131,6 +132,22 @@ def test_the_end_of_a_text_is_not_the_beginning_of_a_marker() -> None:
     format = spelling("functionary_v32", "")
     tag = StructuralTag(toolfmt.grammar(format, TOOLS, syntax="structural-tag").text)
     assert [tag.accepts(text) for text in (">>>now\n{}", "x>>>now\n{}", ">>>>now\n{}")] == [True, True, False]
+
+
+def test_text_that_excludes_more_than_one_token_is_part_of_one_grammar() -> None:
+    """XGrammar 0.2.8 refuses valid outputs otherwise (`test_xgrammar_agrees`)."""
+
+    def kinds(name: str) -> list[str]:
+        made = toolfmt.grammar(name, TOOLS, syntax="structural-tag")
+        ids = {marker: 300 + at for at, marker in enumerate(made.preserved)}
+        return [json.loads(text)["format"]["type"] for text in (made.text, made.for_tokens(ids).text)]
+
+    assert (kinds("gpt_oss"), kinds("glm4")) == (["sequence", "grammar"], ["sequence", "sequence"])
+
+
+def test_a_marker_that_overlaps_itself_is_text_for_xgrammar() -> None:
+    made = toolfmt.grammar("functionary_v32", TOOLS, syntax="structural-tag")
+    assert made.for_tokens({"<think>": 300, "</think>": 301}).text == made.text
 
 
 def test_a_text_of_limited_length_before_a_token_has_no_first_character_of_a_marker() -> None:

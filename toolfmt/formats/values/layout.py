@@ -192,7 +192,7 @@ class LaidOut:
     @property
     def layout(self) -> Node:
         """The calls as the family's templates write them."""
-        raise NotImplementedError
+        raise NoLayout(f"its engine {type(self).__qualname__} has no layout")
 
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         """Return the calls as the family's templates write them."""
