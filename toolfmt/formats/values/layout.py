@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 from toolfmt.formats.values.json_style import JsonStyle
@@ -30,6 +31,10 @@ class TypesOf(Protocol):
             name: The tool's name.
             path: The name of a parameter, then the keys that lead to a part of its value.
         """
+
+
+CallsWriter: TypeAlias = Callable[[Sequence[Call], TypesOf], str]
+"""Writes calls, given the types of their arguments."""
 
 
 class Elements(Protocol):
@@ -150,40 +155,77 @@ def layout_of(engine: object) -> Node:
 
 def write_calls(layout: Node, calls: Sequence[Call], types: TypesOf) -> str:
     """Return the text of calls in a layout."""
+    return calls_writer(layout)(calls, types)
 
-    def text(node: Node, at: int = 0, key: str = "", place: int = 0) -> str:
-        match node:
-            case Text(fixed):
-                return fixed
-            case Row(parts):
-                return "".join(text(part, at, key, place) for part in parts)
-            case EachCall(call, separator, before, after):
-                return separator.join(before + text(call, number) + after for number in range(len(calls)))
-        name, arguments = calls[at]
-        match node:
-            case CallText(write):
-                return write(name, at)
-            case JsonArguments(style, in_string):
-                written = style(dict(arguments))
-                return json.dumps(written, ensure_ascii=style.ascii) if in_string else written
-            case InnerCalls(inner):
-                return write_calls(inner, [calls[at]], types)
-            case IfArguments(part):
-                return text(part, at) if arguments else ""
-            case EachArgument(argument, separator, alphabetical):
+
+def calls_writer(layout: Node) -> CallsWriter:
+    """Return the function that writes calls in a layout. It walks over the nodes once, not for each text."""
+    match layout:
+        case EachCall(node, separator, before, after):
+            write = _call_writer(node)
+
+            def write_each(calls: Sequence[Call], types: TypesOf) -> str:
+                return separator.join(
+                    [before + write(name, arguments, at, types) + after for at, (name, arguments) in enumerate(calls)]
+                )
+
+            return write_each
+    return _fixed_or_row(layout, calls_writer)
+
+
+def _call_writer(layout: Node) -> Callable[[str, Mapping[str, Any], int, TypesOf], str]:
+    """Return the function that writes a call, given its name, its arguments, its number and the types."""
+    match layout:
+        case CallText(write):
+            return lambda name, arguments, at, types: write(name, at)
+        case JsonArguments(style, False):
+            return lambda name, arguments, at, types: style(dict(arguments))
+        case JsonArguments(style):
+            return lambda name, arguments, at, types: json.dumps(style(dict(arguments)), ensure_ascii=style.ascii)
+        case InnerCalls(inner):
+            write_inner = calls_writer(inner)
+            return lambda name, arguments, at, types: write_inner([(name, arguments)], types)
+        case IfArguments(node):
+            write_call = _call_writer(node)
+            return lambda name, arguments, at, types: write_call(name, arguments, at, types) if arguments else ""
+        case EachArgument(node, separator, alphabetical):
+            write_argument = _argument_writer(node)
+
+            def write_each(name: str, arguments: Mapping[str, Any], at: int, types: TypesOf) -> str:
                 keys = sorted(arguments, key=str.lower) if alphabetical else arguments
-                return separator.join(text(argument, at, key, place) for place, key in enumerate(keys))
-            case Key():
-                return key
-            case Value(write_value):
-                return write_value(arguments[key])
-            case TaggedValue(start, write_text, end):
-                return start(key, arguments[key], place) + write_text(arguments[key], types(name, key)) + end
-            case Element(engine):
-                return engine.element(key, arguments[key], types, (name, key))
-        raise TypeError(f"not a node of a layout: {node!r:.80}")
+                return separator.join(
+                    [write_argument(name, key, arguments[key], place, types) for place, key in enumerate(keys)]
+                )
 
-    return text(layout)
+            return write_each
+    return _fixed_or_row(layout, _call_writer)
+
+
+def _argument_writer(layout: Node) -> Callable[[str, str, Any, int, TypesOf], str]:
+    """Return the function that writes an argument, given the name of the call, the key, the value, the argument's
+    number and the types.
+    """
+    match layout:
+        case Key():
+            return lambda name, key, value, at, types: key
+        case Value(write):
+            return lambda name, key, value, at, types: write(value)
+        case TaggedValue(start, write_text, end):
+            return lambda name, key, value, at, types: start(key, value, at) + write_text(value, types(name, key)) + end
+        case Element(engine):
+            return lambda name, key, value, at, types: engine.element(key, value, types, (name, key))
+    return _fixed_or_row(layout, _argument_writer)
+
+
+def _fixed_or_row(layout: Node, writer_of: Callable[[Node], Callable[..., str]]) -> Callable[..., str]:
+    """Return the function that writes a text, or the parts of a row, whatever is given. Raises `TypeError`."""
+    match layout:
+        case Text(text):
+            return lambda *given: text
+        case Row(parts):
+            writers = [writer_of(part) for part in parts]
+            return lambda *given: "".join([write(*given) for write in writers])
+    raise TypeError(f"not a node of a layout: {layout!r:.80}")
 
 
 class LaidOut:
@@ -194,6 +236,10 @@ class LaidOut:
         """The calls as the family's templates write them."""
         raise NoLayout(f"its engine {type(self).__qualname__} has no layout")
 
+    @cached_property
+    def _writer(self) -> CallsWriter:
+        return calls_writer(self.layout)
+
     def write(self, calls: Sequence[Call], types: TypesOf) -> str:
         """Return the calls as the family's templates write them."""
-        return write_calls(self.layout, calls, types)
+        return self._writer(calls, types)
