@@ -317,7 +317,7 @@ MESSAGES: list[Any] = [
     {"content": None, "tool_calls": [{"index": -1, "id": "a", "function": {"name": "get_time", "arguments": "["}}]},
     {"content": None, "tool_calls": [{"id": "a", "function": {"name": "get_time", "arguments": "[" * 100_000}}]},
     {"content": "\ud800 \x1b[31m </tool_call>", "reasoning_content": ["x"]},
-    {"content": "<tool_call>" * 300},
+    {"content": "<tool_call>" * 60},
 ]
 
 
@@ -483,6 +483,7 @@ def test_a_slow_server_ends_at_the_time_limit() -> None:
     assert "limit of 1.5 seconds" in line or "no complete response within" in line
 
 
+@pytest.mark.sample(0)
 def test_what_was_found_before_the_time_limit_is_printed() -> None:
     def answer(body: Body) -> tuple[int, bytes]:
         time.sleep(0.4)

@@ -322,6 +322,7 @@ def test_machine_code_is_cached_for_this_user_only(tmp_path: Path) -> None:
 
 
 @installed
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME"])
 def test_a_worker_caches_it_in_the_users_directory_before_it_has_more_than_one_thread(
     variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -124,6 +124,7 @@ def ends_of_calls(format: ToolCallFormat, calls: list[tuple[str, Any]]) -> Itera
         yield len(common.rstrip("<[{,; \n").partition(CLOSED_BEFORE.get(format.name, "\0"))[0])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
 def test_no_cut_makes_a_call_that_was_not_written_whole(format: ToolCallFormat) -> None:
     """Cut at every character: each call of each protocol is one of those written, and was complete there.

@@ -26,11 +26,12 @@ FEW, ONE_IN = 2, 24
 """A test with no more cases than `FEW` is taken whole; of the others these many, and one in so many of the rest."""
 FEW_OF_MODELS = 1
 """The same for the tests of these packages, whose cases inspect a model each or render its prompts."""
-_OF_MODELS = frozenset({"cli", "inspect", "model", "render", "testing"})
+_OF_MODELS = frozenset({"cli", "inspect", "model", "render", "testing", "training"})
 
 END_TO_END = {
     "agent/test_loop_tiny_model.py",  # a model that generates
     "cli/test_completion.py",  # shells
+    "cli/test_doctor_runtimes.py",  # servers
     "cli/test_measure_command.py",  # servers, and models that generate
     "cli/test_scaffolding.py",  # copies of the repository whose tests run
     "integrations/test_mlx.py",  # a server, and models that generate

@@ -170,17 +170,21 @@ def test_errors_of_the_model_are_raised(tmp_path: Path) -> None:
         report_on("{% for %}", tmp_path)
     with pytest.raises(TemplateError, match="Never!"):
         report_on("{{ raise_exception('Never!') }}", tmp_path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    with pytest.raises(BadModelDirectory):
+        toolfmt.load(empty, trusted=True).inspect_training()
+
+
+@pytest.mark.sample(0)
+def test_a_template_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{{ messages }}"
     (tmp_path / "chat_template.jinja").write_text(loops, "utf-8")
     worker = new_worker(Limits(processor_seconds=1))
     with pytest.raises(TemplateError, match="Limit hit: CPU time"):
         toolfmt.Model(load_files(tmp_path), worker=worker).inspect_training()
     worker.stop()
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    (empty / "config.json").write_text(json.dumps({"model_type": "llama"}))
-    with pytest.raises(BadModelDirectory):
-        toolfmt.load(empty, trusted=True).inspect_training()
 
 
 def test_tags_that_would_mark_only_a_part_of_other_responses_are_not_placed(tmp_path: Path) -> None:
