@@ -264,6 +264,14 @@ def test_one_name_finds_the_format_of_the_model() -> None:
         parser_of("toolfmt", SimpleNamespace(name_or_path=str(models / "none")))
 
 
+def test_a_format_that_no_template_shows_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    model = str(ROOT / "corpus" / "models" / "no-tools-no-system")
+    assert parser_of("toolfmt", SimpleNamespace(name_or_path=model)).format.name == "json"
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"toolfmt: {model} shows no format of calls; they are parsed in the format json"
+    ]
+
+
 def test_a_model_whose_format_is_not_known_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     unknown = SimpleNamespace(profile=SimpleNamespace(tool_call_format=None, why_no_format="its calls are unlike all"))
     monkeypatch.setattr("toolfmt.model.model.load", lambda path: unknown)

@@ -70,7 +70,10 @@ def format_of_model(model: str) -> ToolCallFormat:
             f"the parser toolfmt needs the format of the model: {error} (or set toolfmt_<format>)"
         ) from error
     format = taught_format(profile)
-    _log.info("toolfmt: calls of %s are parsed in the format %s", model, format.name)
+    if profile.format_shown:
+        _log.info("toolfmt: calls of %s are parsed in the format %s", model, format.name)
+    else:
+        _log.warning("toolfmt: %s shows no format of calls; they are parsed in the format %s", model, format.name)
     return format
 
 
