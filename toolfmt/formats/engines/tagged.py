@@ -27,7 +27,7 @@ from toolfmt.formats.engines.key_tags import (
 )
 from toolfmt.formats.engines.raw_value import MarkedValue, RawValue
 from toolfmt.formats.engines.tag_attributes import DAMAGED, PLAIN, QUOTED, Header
-from toolfmt.formats.engines.tags import Given, Tags
+from toolfmt.formats.engines.tags import Given, Tags, output_ends_call
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
@@ -60,7 +60,7 @@ class Tagged(LaidOut, Frame):
     tag, `type_tag` is the tag of the type between key and value, and `json_arguments` are the tags of all arguments as
     one JSON object. `skipped` is ignored around a call, as is what the writer writes there. The markers in
     `other_value_closers` and `other_call_closers` take the place of `value_closer` and `call_closer`, as the tolerance
-    `repaired_markers`.
+    `repaired_markers`. If `end_is_stop_token`, the end marker of the last call may be missing: runtimes remove it.
 
     The writer writes `between` between tags, `between_calls` between calls, `enclosing` inside a frame that contains
     all calls (if it is empty, each call has its own frame), `before_name` and `after_call` around a call, and values
@@ -85,6 +85,7 @@ class Tagged(LaidOut, Frame):
     skipped: tuple[str, ...] = ()
     other_value_closers: tuple[str, ...] = ()
     other_call_closers: tuple[str, ...] = ()
+    end_is_stop_token: bool = False
     between: str = "\n"
     between_calls: str = "\n"
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -141,6 +142,7 @@ class Tagged(LaidOut, Frame):
             closers=super().closers,
             skipped=self._skipped,
             lines=bool(self.value_newline) or "\n" in self.between,
+            end_may_be_cut=self.end_is_stop_token,
             header=self.key_header,
         )
 
@@ -275,7 +277,8 @@ class Tagged(LaidOut, Frame):
             return (yield from self._object(scan, calls, name, started))
         damaged = False
         try:
-            token = yield from scan.expect(self.tags.key_opener, *self.tags.ends, *self.json_arguments[:1])
+            ends = (*self.tags.ends, *self.json_arguments[:1])
+            token = yield from self._expect(scan, calls, self.tags.key_opener, *ends)
         except Malformed:
             tool = yield from lost_key_opener(scan, calls, self.tags, name)
             token = self.tags.key_opener if tool else (yield from element_starts(scan, self.tags))
@@ -484,7 +487,11 @@ class Tagged(LaidOut, Frame):
         if token != closers[0]:
             calls.record_tolerance("repaired_markers")
         yield from scan.skip_spaces()
-        return (yield from scan.expect(*self.tags.following))
+        return (yield from self._expect(scan, calls, *self.tags.following))
+
+    def _expect(self, scan: Scan, calls: CallBuilder, *tokens: str) -> Reading[str]:
+        """Consume one of the tokens and return it, or the end marker of the call that is missing."""
+        return (yield from output_ends_call(scan, calls, self.tags)) or (yield from scan.expect(*tokens))
 
 
 def opens_json(types: Types, first: str) -> bool:

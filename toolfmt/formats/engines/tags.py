@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import follows
 from toolfmt.formats.engines.tag_attributes import Header
 from toolfmt.formats.scanner.literals import Literals, literals
@@ -43,6 +44,8 @@ class Tags:
     skipped: tuple[str, ...]
     lines: bool
     """Whether the format writes tags on lines of their own."""
+    end_may_be_cut: bool
+    """Whether the end marker of a call is a stop token, which runtimes remove from the end of the output."""
     header: Header
     """How a key is written in its tag."""
     _stops: dict[Any, Literals] = field(default_factory=dict, compare=False, repr=False)
@@ -199,6 +202,19 @@ class Given:
                 yield begin + found.start(), True
             elif self.damaged and not value.strip():
                 yield begin, False
+
+
+def output_ends_call(scan: Scan, calls: CallBuilder, tags: Tags) -> Reading[str]:
+    """Return the end marker of a call if a runtime has removed it from the end of the output here; otherwise ""."""
+    if not tags.end_may_be_cut:
+        return ""
+    here = scan.position
+    yield from scan.skip_spaces()
+    if (yield from scan.peek()):
+        scan.rewind(here)
+        return ""
+    calls.need_end()
+    return tags.ends[0]
 
 
 def key_tag(scan: Scan, tags: Tags) -> Reading[tuple[str, str] | None]:
