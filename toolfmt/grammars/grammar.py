@@ -51,6 +51,7 @@ class Grammar:
     - `declared-order`: the members of some objects are only allowed in the order of their schema.
     - `markers-in-texts`: verbatim strings cannot contain a marker of the format.
     - `one-call`: several calls would need a tolerance.
+    - `plain-keys`: undeclared keys of inner objects only have ASCII letters, digits and `_`.
     - `objects-as-json`: some objects and lists are not written as nested tags.
 
     Attributes:

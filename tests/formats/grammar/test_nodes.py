@@ -60,6 +60,33 @@ def test_written_calls_are_allowed(format: ToolCallFormat) -> None:
     written()
 
 
+_INNER: list[tuple[Any, Any]] = [
+    ({}, [1, {"a": None}]),
+    ({}, {"a": [{"b": "it's"}, True]}),
+    ({"type": "array"}, [[{"a": "x"}], None]),
+    ({"type": "array", "items": {"type": "object", "properties": {"é": {"type": "null"}}}}, [{"é": None}]),
+    ({"type": "array", "items": {"enum": [{"a": None}, 1]}}, [{"a": None}, 1]),
+    ({"type": "object"}, {"é": 1}),
+    ({"type": "object", "properties": {"名": {"type": "integer"}, "1": {}}}, {"名": 1, "1": None}),
+]
+"""Schemas, and values with objects inside of lists or with unusual keys."""
+
+
+@pytest.mark.parametrize(("schema", "value"), _INNER, ids=repr)
+def test_inner_values_are_allowed_as_they_are_written(schema: Any, value: Any) -> None:
+    """What no format writes, or no grammar describes, is named."""
+    tools = [_tool("f", {"x": schema})]
+    missing = {}
+    for name, format in zip(NAMES, ALL, strict=True):
+        try:
+            text, found = write(format, [("f", {"x": value})], tools), answer_grammar(format, tools, choice="required")
+        except (CannotConstrain, CannotWrite):
+            continue
+        if not allows(found.rules, text) and not {"objects-as-json", "plain-keys"} & {*found.rules.narrower}:
+            missing[name] = text
+    assert missing == {}
+
+
 def _damaged() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Calls with one invalid part each."""
     weather = {"city": "Oslo"}

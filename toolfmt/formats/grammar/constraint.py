@@ -156,7 +156,8 @@ class Constraint:
             case Value(write, never):
                 quoted = isinstance(write, QuotedJsonValues)
                 kind, syntax = (QuotedValueNodes, JSON_SYNTAX) if quoted else (ValueNodes, value_syntax_of(write))
-                return kind(write, tool.schemas, self.rules, tool.prefix, syntax, never=never).value(schema)
+                nodes = kind(write, tool.schemas, self.rules, tool.prefix, syntax, never=never, narrower=self.narrower)
+                return nodes.value(schema)
             case TaggedValue():
                 return _tagged_value(layout, tool, key, schema)
             case Element(engine):

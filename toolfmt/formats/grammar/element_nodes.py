@@ -14,6 +14,9 @@ from toolfmt.formats.values.layout import Elements
 from toolfmt.formats.values.nodes import EMPTY, JsonValue, Node, RawText, Repeated, Rule, Text, either, row
 from toolfmt.formats.values.schema_types import parameter_types, raw_text
 
+_AS_JSON = "objects-as-json"
+"""Objects or lists are JSON in the grammar, although the format writes them as tags."""
+
 
 @dataclass(frozen=True)
 class ElementNodes:
@@ -66,8 +69,10 @@ class ElementNodes:
             kinds = schemas.kinds(part)
             if listed is not None:
                 nodes += [Text(text + end) for _, text in raw.round_tripping(listed, raw_text)]
+                if any(isinstance(value, (dict, list)) for value in listed):
+                    self.narrower.add(_AS_JSON)
             elif kinds is None:
-                self.narrower.add("objects-as-json")
+                self.narrower.add(_AS_JSON)
                 nodes.append(RawText(end, (self.engine.sign,)))
             else:
                 of_kinds = [(kind, schemas.of_kind(part, kind)) for kind in raw.recognized(kinds)]
@@ -82,18 +87,21 @@ class ElementNodes:
             return raw.string(flat, alternatives)
         if sum(kind in (raw.schemas.kinds(part) or []) for part in alternatives) > 1:
             # The parser uses the member types of the first alternative of a union. It parses JSON without them.
-            self.narrower.add("objects-as-json")
+            self.narrower.add(_AS_JSON)
             return row(JsonValue(raw.schemas.standalone(flat)), end)
         if kind == "object":
             shape = raw.schemas.object_shape(flat)
             never_empty = shape.required or raw.types == frozenset({"object"})
-            if shape.properties and never_empty and all(map(self.engine.names_a_tag, shape.properties)):
+            as_tags = bool(shape.properties) and all(map(self.engine.names_a_tag, shape.properties))
+            if as_tags and never_empty:
                 return row(members(shape, lambda key, part: self.element(key, part, (*path, key))), end)
-            if shape.free:
-                self.narrower.add("objects-as-json")
+            if as_tags or shape.free:
+                self.narrower.add(_AS_JSON)
         if kind == "array" and isinstance(flat.get("items"), Mapping) and "prefixItems" not in flat:
             # An empty text is parsed as a list only if the type allows nothing else.
             return row(self._items(flat, path, "" if raw.types == frozenset({"array"}) else "[]"), end)
+        if kind == "array":
+            self.narrower.add(_AS_JSON)
         return row(JsonValue(raw.schemas.standalone(flat)), end)
 
     def _items(self, flat: Schema, path: tuple[str, ...], empty: str) -> Node:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolfmt.formats.grammar.number_patterns import NUMBER, bounds, integers, numbers, whole_bounds
@@ -35,9 +35,11 @@ from toolfmt.formats.values.value_writers import JsonValues, ValueWriter
 
 _PROBES = ("S", "S'", 'S"')
 _BARE_KEY_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
-_BARE_KEY = re.compile(r"[A-Za-z_][\w.-]*")
+_BARE_KEY = re.compile(r"\w[\w.-]*")
 """Keys of an object that may be written without quotes."""
 _ESCAPED = "\"'\\"
+PLAIN_KEYS = "plain-keys"
+"""Undeclared keys without quotes have only ASCII letters, digits and `_`."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,14 @@ class ValueSyntax:
     key_quote: str
     """The quote around the keys of an object. Empty if they are not quoted."""
     objects_are_json: bool
-    """Whether objects are written as JSON although other values are not."""
+    """Whether an object that is a whole value is written as JSON although other values are not."""
 
 
 def value_syntax_of(write: ValueWriter) -> ValueSyntax:
     """Return the syntax of a writer of single values, inferred from how it writes sample values."""
     strings = dict.fromkeys(_string_syntax(write, probe) for probe in _PROBES)
     listed = write([7, 8])
-    members = write({"ka": 7, "kb": 8})
+    members = _inside(write, {"ka": 7, "kb": 8})
     first, second = members.index("ka"), members.index("kb")
     seven, eight = members.index("7"), members.index("8")
     start, assign = members[:first], members[first + 2 : seven]
@@ -90,6 +92,13 @@ def value_syntax_of(write: ValueWriter) -> ValueSyntax:
         key_quote=quote,
         objects_are_json=write(probe) == json.dumps(probe) and write([True, "S'"]) != json.dumps([True, "S'"]),
     )
+
+
+def _inside(write: ValueWriter, value: Any) -> str:
+    """Return the text of a value inside a list."""
+    of_seven = write([7])
+    start = of_seven.index("7")
+    return write([value])[start : len(write([value])) - (len(of_seven) - start - 1)]
 
 
 def _string_syntax(write: ValueWriter, probe: str) -> StringSyntax:
@@ -125,6 +134,8 @@ class ValueNodes:
     """The name of the rule for any value."""
     never: tuple[str, ...] = ()
     """Texts that no verbatim string contains."""
+    narrower: set[str] = field(default_factory=set)
+    """The names of what the grammar leaves out are added here."""
 
     def value(self, schema: Any) -> Node:
         """Return the values that a schema allows. Raises `NotConstrained`."""
@@ -144,6 +155,8 @@ class ValueNodes:
         values = self.schemas.values(flat)
         if values is not None:
             yield from (Text(self.write(value)) for value in values)
+            if self.syntax.objects_are_json:
+                yield from (Text(_inside(self.write, value)) for value in values)
             return
         kinds = self.schemas.kinds(flat)
         if kinds is None:
@@ -194,8 +207,12 @@ class ValueNodes:
         return row(start, items if least else maybe(items), end)
 
     def _object(self, flat: Schema) -> Node:
-        if self.syntax.objects_are_json:
-            return JsonValue(self.schemas.standalone({**flat, "type": "object"}))
+        written = self._members(flat)
+        if not self.syntax.objects_are_json:
+            return written
+        return either(JsonValue(self.schemas.standalone({**flat, "type": "object"})), written)
+
+    def _members(self, flat: Schema) -> Node:
         start, assign, separator, end = self.syntax.object_delimiters
         shape = self.schemas.object_shape(flat)
         if shape.free:
@@ -209,14 +226,17 @@ class ValueNodes:
     def key(self, key: str) -> str:
         """Return a key of an object as the format writes it. Raises `NotConstrained` if it would have to be quoted."""
         start, assign, _, _ = self.syntax.object_delimiters
-        text = self.write({key: 7})
+        text = _inside(self.write, {key: 7})
         written = text[len(start) : text.rindex(assign + "7")]
         if written == key and not _BARE_KEY.fullmatch(key):
             raise NotConstrained(f"the format cannot represent the key {key!r}")
         return written
 
     def _any_key(self) -> Node:
-        return row(quote, QuotedText(quote)) if (quote := self.syntax.key_quote) else Pattern(_BARE_KEY_PATTERN)
+        if quote := self.syntax.key_quote:
+            return row(quote, QuotedText(quote))
+        self.narrower.add(PLAIN_KEYS)
+        return Pattern(_BARE_KEY_PATTERN)
 
     def any_value(self) -> Node:
         """Return the rule for any value."""
@@ -226,7 +246,7 @@ class ValueNodes:
             syntax, any_rule = self.syntax, Rule(name)
             start, separator, end = syntax.list_delimiters
             object_start, assign, object_separator, object_end = syntax.object_delimiters
-            members = maybe(Repeated(row(self._any_key(), assign, any_rule), Text(object_separator)))
+            pairs = maybe(Repeated(row(self._any_key(), assign, any_rule), Text(object_separator)))
             self.rules[name] = either(
                 *map(self._quoted, syntax.strings),
                 Pattern(NUMBER),
@@ -234,7 +254,8 @@ class ValueNodes:
                 syntax.false,
                 syntax.null,
                 row(start, maybe(Repeated(any_rule, Text(separator))), end),
-                JsonValue('{"type": "object"}') if syntax.objects_are_json else row(object_start, members, object_end),
+                row(object_start, pairs, object_end),
+                *([JsonValue('{"type": "object"}')] if syntax.objects_are_json else []),
             )
         return Rule(name)
 
