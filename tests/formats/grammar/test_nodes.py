@@ -24,9 +24,11 @@ from toolfmt.formats.grammar.answer_grammar import answer_grammar
 from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, constrained_calls
 from toolfmt.formats.grammar.json_nodes import json_nodes
 from toolfmt.formats.grammar.schemas import Schemas
+from toolfmt.formats.parse import parse
 from toolfmt.formats.values.nodes import JsonValue, Node, Rules, inner_nodes
 from toolfmt.messages.events import Content, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import tool_schemas
+from toolfmt.testing.material import literals_of
 
 ALL = [format.with_variant(variant) for format in FORMATS for variant in ("", *format.variants)]
 NAMES = [f"{format.name}{':' if format.variant else ''}{format.variant}" for format in ALL]
@@ -85,6 +87,18 @@ def test_inner_values_are_allowed_as_they_are_written(schema: Any, value: Any) -
         if not allows(found.rules, text) and not {"objects-as-json", "plain-keys"} & {*found.rules.narrower}:
             missing[name] = text
     assert missing == {}
+
+
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
+def test_an_allowed_string_of_markers_or_newlines_is_parsed(format: ToolCallFormat) -> None:
+    """Such a string may be written without a check whether it survives."""
+    tools = [_tool("f", {"a": {"type": "string", "minLength": 1}}, "a")]
+    rules = _rules(format, tools)
+    for value in ("\n", "x\n", "\nx", "\r\n", *literals_of(format)):
+        text = format.writer.write([("f", {"a": value})], _types(tool_schemas(tools)))
+        if allows(rules, text) and (format.name, format.variant) not in UNFRAMED:
+            (call,) = parse(text, format, tools=tools, strict=True).tool_calls
+            assert json.loads(call.arguments)["a"], text
 
 
 def _damaged() -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -197,7 +197,7 @@ class Tagged(LaidOut, Frame):
     @property
     def _argument(self) -> Node:
         opened = self.key_closer + (self.between if self.value_opener else "") + self.value_opener + self.value_newline
-        start_markers = (self.key_opener, self.value_opener, *self.openers, *self.unframed_openers)
+        start_markers = (self.key_opener, self.value_opener, self._repeated, *self.openers, *self.unframed_openers)
         marks = (self.value_closer, *self.cdata[:1], *start_markers, *self.closers[:1])
         return TaggedValue(
             lambda key, value, at: self.key_opener + self.key_header.write(key, value, at) + opened,

@@ -93,7 +93,12 @@ def answer_grammar(
         BadTools: The tool definitions are not valid.
     """
     one_call = parallel and _parses_one_call_only(format)
-    constraint = Constraint(format.name, _allowed_tools(format, tools, choice), parallel and not one_call)
+    constraint = Constraint(
+        format.name,
+        _allowed_tools(format, tools, choice),
+        parallel and not one_call,
+        newline_is_dropped=not _survives_round_trip(format, "f", {"a": "\na"}),
+    )
     calls = constrained_calls(format.writer, constraint)
     reasoning = _reasoning(format, prefix)
     started = _started_call(format, prefix)
@@ -153,11 +158,12 @@ def _check_names(format: ToolCallFormat, tool: ConstrainedTool) -> None:
             )
 
 
-def _survives_round_trip(format: ToolCallFormat, name: str, arguments: Mapping[str, int]) -> bool:
-    """Whether a call with numbers as arguments is parsed as that call if the format writes it."""
-    properties = {key: {"type": "integer"} for key in arguments}
+def _survives_round_trip(format: ToolCallFormat, name: str, arguments: Mapping[str, int | str]) -> bool:
+    """Whether a call with such arguments is parsed as that call if the format writes it."""
+    types = {key: "string" if isinstance(value, str) else "integer" for key, value in arguments.items()}
+    properties = {key: {"type": type} for key, type in types.items()}
     tools = [{"name": name, "parameters": {"type": "object", "properties": properties}}]
-    text = format.writer.write([(name, arguments)], lambda tool, *path: frozenset({"integer"}))
+    text = format.writer.write([(name, arguments)], lambda tool, *path: frozenset({types[path[0]]}))
     names, arguments_json, failed = [], "", False
     parser = Parser(format, tools=tools)
     for event in [*parser.feed(text), *parser.finish()]:

@@ -92,6 +92,8 @@ class Constraint:
     rules: dict[str, Node] = field(default_factory=dict)
     narrower: set[str] = field(default_factory=set)
     """Names of what the grammar leaves out."""
+    newline_is_dropped: bool = False
+    """Whether the parser drops a newline around a verbatim string, although the format writes none."""
 
     def calls(self, layout: Node) -> Node:
         """Return the calls that the tools allow in a layout."""
@@ -159,11 +161,24 @@ class Constraint:
                 nodes = kind(write, tool.schemas, self.rules, tool.prefix, syntax, never=never, narrower=self.narrower)
                 return nodes.value(schema)
             case TaggedValue():
-                return _tagged_value(layout, tool, key, schema)
+                return self._tagged_value(layout, tool, key, schema)
             case Element(engine):
                 elements = ElementNodes(engine, tool.schema, self.rules, tool.prefix, self.narrower)
                 return elements.element(key, schema, (key,))
         return layout
+
+    def _tagged_value(self, layout: TaggedValue, tool: ConstrainedTool, key: str, schema: Any) -> Node:
+        """Return an argument between its tags. Values of different types may have different start tags."""
+        has_type = layout.start(key, "s", 0) != layout.start(key, 1, 0)
+        values = RawValues(tool.schemas, tool.types(key), layout.end, layout.never, has_type, self.newline_is_dropped)
+        by_start: dict[Node, list[Node]] = {}
+        for value, node in values.nodes(schema, layout.write):
+            nodes = by_start.setdefault(numbered(partial(layout.start, key, value)), [])
+            nodes.append(node)
+            if layout.cdata and isinstance(node, RawText):
+                start, end = layout.cdata
+                nodes.append(row(start, RawText(end + node.end, (end,), node.least, node.most)))
+        return either(*(row(before, either(*nodes)) for before, nodes in by_start.items()))
 
 
 def constrained_calls(engine: object, constraint: Constraint) -> Node:
@@ -223,17 +238,3 @@ def numbered(write: Callable[[int], str]) -> Node:
     digits = first[begin : len(first) - end]
     pattern = f"[0-9]{{1,{_MAX_DIGITS}}}" if len(digits) == 1 else f"[0-9]{{{len(digits)}}}"
     return row(first[:begin], Pattern(pattern), first[len(first) - end :])
-
-
-def _tagged_value(layout: TaggedValue, tool: ConstrainedTool, key: str, schema: Any) -> Node:
-    """Return an argument between its tags. Values of different types may have different start tags."""
-    has_type = layout.start(key, "s", 0) != layout.start(key, 1, 0)
-    values = RawValues(tool.schemas, tool.types(key), layout.end, layout.never, has_type)
-    by_start: dict[Node, list[Node]] = {}
-    for value, node in values.nodes(schema, layout.write):
-        nodes = by_start.setdefault(numbered(partial(layout.start, key, value)), [])
-        nodes.append(node)
-        if layout.cdata and isinstance(node, RawText):
-            start, end = layout.cdata
-            nodes.append(row(start, RawText(end + node.end, (end,), node.least, node.most)))
-    return either(*(row(before, either(*nodes)) for before, nodes in by_start.items()))

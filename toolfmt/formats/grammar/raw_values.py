@@ -40,6 +40,8 @@ class RawValues:
     never: tuple[str, ...]
     has_type: bool
     """Whether the start tag contains the type, so that the parser does not infer it from the text."""
+    newline_is_dropped: bool = False
+    """Whether the parser drops a newline at the start and at the end of a string, although the format writes none."""
 
     def nodes(self, schema: Any, write: Callable[[Any, Types], str]) -> Iterator[tuple[Any, Node]]:
         """Yield a sample value of each kind, and the node of all values of that kind with their end marker.
@@ -102,6 +104,7 @@ class RawValues:
     def string(self, flat: Schema, alternatives: Sequence[Schema]) -> Node:
         """Return the strings of a flat schema, which is one of `alternatives`."""
         least, most = flat.get("minLength", 0), flat.get("maxLength")
+        never = (*self.never, "\n") if least and self.newline_is_dropped else self.never
         first_excluded = self._excluded_first(alternatives)
         if "pattern" in flat:
             if first_excluded or least or most is not None:
@@ -109,12 +112,12 @@ class RawValues:
             excluded = "".join(text[0] for text in (self.end, *self.never))
             return row(Pattern(string_pattern(flat["pattern"], lambda char: char not in excluded)), self.end)
         if not first_excluded:
-            return RawText(self.end, self.never, least, most)
+            return RawText(self.end, never, least, most)
         marks = "".join(dict.fromkeys(text[0] for text in (self.end, *self.never)))
         first = Pattern(f"[^ \t\r\n{''.join(map(in_class, marks))}{first_excluded}]")
         if most == 0:
             return Text(self.end)
-        rest = row(first, RawText(self.end, self.never, max(least - 1, 0), None if most is None else most - 1))
+        rest = row(first, RawText(self.end, never, max(least - 1, 0), None if most is None else most - 1))
         return rest if least else either(Text(self.end), rest)
 
     def _excluded_first(self, alternatives: Sequence[Schema]) -> str:
