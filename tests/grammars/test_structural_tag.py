@@ -60,7 +60,7 @@ def _damaged(text: str, seed: str) -> Iterator[str]:
 def _texts(format: ToolCallFormat, choice: str) -> list[str]:
     allowed = [[call for call in calls if choice in ("auto", "required", call[0])] for calls in CALLS]
     written = [format.writer.write(calls, _types) for calls in allowed if calls]
-    texts = [*written, *(f"Let me see. {text}" for text in written), "No call.", ""]
+    texts = [*written, *(f"{before}{text}" for before in ("Let me see. ", "\n\n") for text in written), "No call.", ""]
     for start, end in format.reasoning[:1]:
         opener = next((opener for opener in format.openers if len(opener) > 3), "")
         texts += [f"{start}Hm.{end}{written[0]}", f"{start}Hm {opener} Hm.{end}{written[0]}"]

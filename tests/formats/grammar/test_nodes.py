@@ -101,6 +101,21 @@ def test_an_allowed_string_of_markers_or_newlines_is_parsed(format: ToolCallForm
             assert json.loads(call.arguments)["a"], text
 
 
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
+def test_whitespace_may_precede_a_start_marker(format: ToolCallFormat) -> None:
+    """Models of DeepSeek V3.2 and MiniMax write two newlines there. A prompt that ends with the marker has them."""
+    text = format.writer.write([("now", {})], lambda tool, *path: None)
+    start = max((opener for opener in format.openers if opener and text.startswith(opener)), key=len, default="")
+    rules = _rules(format)
+    if not start or (format.name, format.variant) in UNFRAMED:
+        assert not allows(rules, "\n\n" + text)
+        return
+    assert [allows(rules, "\n" * count + text) for count in (0, 2, 5)] == [True, True, False]
+    assert parse("\n\n" + text, format, tools=TOOLS, strict=True).rejected == []
+    opened = answer_grammar(format, TOOLS, choice="required", prefix=start).rules
+    assert not allows(opened, "\n\n" + text.removeprefix(start))
+
+
 def _damaged() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Calls with one invalid part each."""
     weather = {"city": "Oslo"}

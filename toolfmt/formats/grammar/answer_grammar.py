@@ -19,6 +19,7 @@ from toolfmt.formats.values.nodes import (
     EMPTY,
     Either,
     FreeText,
+    Maybe,
     Node,
     Pattern,
     RawText,
@@ -31,7 +32,7 @@ from toolfmt.formats.values.nodes import (
     maybe,
     row,
 )
-from toolfmt.messages.events import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import tool_schemas
 
 _MESSAGE_ROLE = "assistant"
@@ -117,6 +118,8 @@ def answer_grammar(
     if choice == "auto":
         trigger = _start_marker(format, calls)
         text = _text_before(format, trigger) if trigger else _text_instead(format, calls)
+    elif _start_marker(format, calls) and _strictly_read(format, [("f", {})], "\n\n"):
+        reasoning = _or_whitespace(reasoning)
     return AnswerGrammar(Rules(calls, constraint.rules, narrower), reasoning, text, trigger)
 
 
@@ -180,13 +183,14 @@ def _survives_round_trip(format: ToolCallFormat, name: str, arguments: Mapping[s
 
 def _parses_one_call_only(format: ToolCallFormat) -> bool:
     """Whether strict parsing accepts one call as the format writes it, but not several."""
+    return _strictly_read(format, [("f", {})]) and not _strictly_read(format, [("f", {}), ("f", {})])
 
-    def strictly(calls: list[Call]) -> bool:
-        parser = Parser(format, tools=[{"name": "f"}], strict=True)
-        text = format.writer.write(calls, lambda name, *path: None)
-        return not any(isinstance(event, ToolCallRejected) for event in [*parser.feed(text), *parser.finish()])
 
-    return strictly([("f", {})]) and not strictly([("f", {}), ("f", {})])
+def _strictly_read(format: ToolCallFormat, calls: list[Call], before: str = "") -> bool:
+    """Whether strict parsing accepts these calls as the format writes them, after the whitespace `before`."""
+    parser = Parser(format, tools=[{"name": "f"}], strict=True)
+    events = [*parser.feed(before + format.writer.write(calls, lambda name, *path: None)), *parser.finish()]
+    return not any(isinstance(event, (Content, ToolCallRejected)) for event in events)
 
 
 def _excludes_markers(node: Node) -> bool:
@@ -226,6 +230,14 @@ def _reasoning(format: ToolCallFormat, prefix: str) -> Node:
         started = max((start for start in blocks if start in prefix), key=len, default=next(iter(blocks)))
         return _rest_of_reasoning(format, blocks[started])
     return maybe(either(*(row(start, _rest_of_reasoning(format, ends)) for start, ends in blocks.items())))
+
+
+def _or_whitespace(reasoning: Node) -> Node:
+    """Return the reasoning, or whitespace in its place, which models of several families write before calls."""
+    whitespace = Pattern(_WHITESPACE)
+    if isinstance(reasoning, Maybe):
+        return Maybe(either(whitespace, reasoning.part))
+    return reasoning if reasoning != EMPTY else maybe(whitespace)
 
 
 def _rest_of_reasoning(format: ToolCallFormat, ends: Sequence[str]) -> Node:
