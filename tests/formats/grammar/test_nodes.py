@@ -116,6 +116,20 @@ def test_whitespace_may_precede_a_start_marker(format: ToolCallFormat) -> None:
     assert not allows(opened, "\n\n" + text.removeprefix(start))
 
 
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
+def test_text_contains_no_start_marker(format: ToolCallFormat) -> None:
+    """Also none that is a part of the marker with which calls begin: in `auto`, what the grammar allows is parsed."""
+    if format.name in BY_FIRST_CHARACTER or (format.name, format.variant) in UNFRAMED:
+        return
+    found = answer_grammar(format, TOOLS)
+    written = format.writer.write([("now", {})], lambda tool, *path: None)
+    assert allows(found.rules, written)
+    for marker in filter(None, format.openers):
+        for text in (f"x{marker}", f"x{marker}x", f"x{marker}{marker}", f"x{marker}{written}"):
+            if allows(found.rules, text):
+                assert parse(text, format, tools=TOOLS, strict=True).rejected == [], text
+
+
 def _damaged() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Calls with one invalid part each."""
     weather = {"city": "Oslo"}

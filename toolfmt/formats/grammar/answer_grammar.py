@@ -260,8 +260,11 @@ def _start_marker(format: ToolCallFormat, calls: Node) -> str:
 
 
 def _text_before(format: ToolCallFormat, start: str) -> FreeText:
-    """Return text without the start marker `start` of the calls, and without any other marker of calls."""
-    return FreeText((start, *(other for other in _excluded_from_text(format) if not _overlaps(other, start))))
+    """Return text without the start marker `start` of the calls, and without any other marker of calls.
+
+    Another marker may be a part of `start`, which then contains it, but the text before it does not.
+    """
+    return FreeText((start, *(other for other in _excluded_from_text(format) if start not in other)))
 
 
 def _text_instead(format: ToolCallFormat, calls: Node) -> FreeText:
