@@ -90,11 +90,13 @@ def test_inner_values_are_allowed_as_they_are_written(schema: Any, value: Any) -
 
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
-def test_an_allowed_string_of_markers_or_newlines_is_parsed(format: ToolCallFormat) -> None:
+def test_an_allowed_string_of_markers_is_parsed(format: ToolCallFormat) -> None:
     """Such a string may be written without a check whether it survives."""
-    tools = [_tool("f", {"a": {"type": "string", "minLength": 1}}, "a")]
+    tools = [_tool("f", {"a": {"type": "string", "minLength": 1}, "b": {}}, "a")]
     rules = _rules(format, tools)
-    for value in ("\n", "x\n", "\nx", "\r\n", *literals_of(format)):
+    ends = ('" string="true">', '" string="false">', '" type="string"<|sep|>')
+    damaged = (f'x<{at}parameter name="b{end}' for at in ("", "｜DSML｜") for end in ends)
+    for value in ("\n", "x\n", "\nx", "\r\n", *damaged, *literals_of(format)):
         text = format.writer.write([("f", {"a": value})], _types(tool_schemas(tools)))
         if allows(rules, text) and (format.name, format.variant) not in UNFRAMED:
             (call,) = parse(text, format, tools=tools, strict=True).tool_calls

@@ -199,11 +199,14 @@ class Tagged(LaidOut, Frame):
         opened = self.key_closer + (self.between if self.value_opener else "") + self.value_opener + self.value_newline
         start_markers = (self.key_opener, self.value_opener, self._repeated, *self.openers, *self.unframed_openers)
         marks = (self.value_closer, *self.cdata[:1], *start_markers, *self.closers[:1])
+        never = tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip()))
+        if self.tags.attribute:  # after a declared key, it shows that a tag in the value is damaged
+            never += tuple(end for end in self.tags.tag_ends if not any(mark in end for mark in never))
         return TaggedValue(
             lambda key, value, at: self.key_opener + self.key_header.write(key, value, at) + opened,
             self.write_value,
             self.value_newline + self.value_closer,
-            tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip())),
+            never,
             self.cdata,
         )
 

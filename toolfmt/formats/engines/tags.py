@@ -121,12 +121,16 @@ class Tags:
         return (f"{opener[: -len(_NAMED)]}=", ">") if opener.endswith(_NAMED) else ("", "")
 
     @cached_property
+    def tag_ends(self) -> tuple[str, ...]:
+        """What follows a key in its tag, for values of each type, up to the tag's end."""
+        return tuple(sorted({self.header.write("", value, 0) + self.key_closer for value in _OF_EACH_TYPE}))
+
+    @cached_property
     def ends_of_tags(self) -> re.Pattern[str] | None:
         """What follows the key in its tag, up to the tag's end. None if the end of a damaged tag shows nothing."""
         if self.value_opener or ">" not in self.key_closer:
             return None
-        ends = {self.header.write("", value, 0) + self.key_closer for value in _OF_EACH_TYPE}
-        return re.compile("|".join(map(re.escape, sorted(ends))))  # none starts with another one
+        return re.compile("|".join(map(re.escape, self.tag_ends)))  # none starts with another one
 
     @cached_property
     def attribute(self) -> str:
