@@ -361,7 +361,9 @@ def test_a_runtime_without_a_parser_falls_back_which_is_not_a_defect_of_the_temp
     }
     assert advised(report)["vLLM"] == f"--enable-auto-tool-choice --tool-call-parser toolfmt_{report.format.name}"
     assert advised(report)["SGLang"] == f"--tool-call-parser toolfmt_{report.format.name}"
-    assert remarks(report)["vLLM"].startswith("it has no parser of its own for this format; install toolfmt in its environment")
+    assert remarks(report)["vLLM"].startswith(
+        "it has no parser of its own for this format; install toolfmt in its environment"
+    )
 
 
 def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
