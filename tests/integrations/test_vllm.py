@@ -214,6 +214,17 @@ def test_special_tokens_are_kept_as_they_are_where_calls_may_come_and_nowhere_el
     assert flags == [(False, False), (False, False), (None, True)]
 
 
+def test_a_stop_token_that_shows_the_end_of_the_arguments_is_kept() -> None:
+    parser = parser_of("toolfmt_beam")
+    text = answers("beam")[0]
+    without = text.removesuffix("<|call|>")
+    assert without != text
+    assert [len(at_once(parser, each, request())[1]) for each in (text, without)] == [1, 0]
+    assert parser.adjust_request(request()).include_stop_str_in_output
+    assert parser.adjust_request(responses_request([])) is not None  # it has no such field
+    assert not parser_of("toolfmt_glm4").adjust_request(request()).include_stop_str_in_output
+
+
 def test_vllm_flushes_and_does_not_force_json() -> None:
     parser = parser_of("toolfmt_glm4")
     assert (parser.engine_based_streaming, parser.supports_required_and_named) == (True, False)
@@ -264,11 +275,11 @@ def test_one_name_finds_the_format_of_the_model() -> None:
         parser_of("toolfmt", SimpleNamespace(name_or_path=str(models / "none")))
 
 
-def test_a_format_that_no_template_shows_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_default_format_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     model = str(ROOT / "corpus" / "models" / "no-tools-no-system")
     assert parser_of("toolfmt", SimpleNamespace(name_or_path=model)).format.name == "json"
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        f"toolfmt: {model} shows no format of calls; they are parsed in the format json"
+        f"toolfmt: the files of {model} identify no tool-call format; using json. Set toolfmt_<format> to choose one"
     ]
 
 

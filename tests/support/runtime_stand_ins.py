@@ -89,6 +89,7 @@ class ChatCompletionRequest(Value):
     parallel_tool_calls: bool | None = True
     skip_special_tokens: bool | None = None
     spaces_between_special_tokens: bool = True
+    include_stop_str_in_output: bool = False
 
 
 class FunctionTool(Value):

@@ -2,8 +2,8 @@
 
 A server's parser feeds the model's output and passes on the result. Such a server parses the reasoning itself. It does
 not pass its parser the prompt or the finish reason. Therefore reasoning stays text, and a call that lacks only end
-markers is complete. A call that is rejected before it was sent is content, except an unfinished call at the end: the
-response was probably cut there.
+markers is complete, if more arguments cannot follow (`needs_stop_token`). A call that is rejected before it was sent is
+content, except an unfinished call at the end: the response was probably cut there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ from toolfmt.integrations.aligned_parser import AlignedParser
 from toolfmt.integrations.protocols import Chat
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallRejected
 from toolfmt.messages.message import CALL_ID
+
+
+def needs_stop_token(format: ToolCallFormat) -> bool:
+    """Whether only the stop token, which servers strip by default, shows that a call has no more arguments."""
+    return bool(getattr(format.engine, "end_is_stop_token", False))
 
 
 class Delta(NamedTuple):
@@ -48,6 +53,7 @@ class Deltas:
         self._parser = AlignedParser(Parser(format, tools=tools, reasoning="text"), tokenizer)
         self._chat = Chat("", "", 0, taken_ids=taken_ids, call_id=call_id, whole_calls=whole_calls)
         self._later: list[Event] = []
+        self._needs_stop_token = needs_stop_token(format)
 
     def feed(self, text: str, ids: Iterable[int] = ()) -> Delta:
         """Parse more of the response. `ids` are the tokens that the server gives with the text."""
@@ -58,7 +64,7 @@ class Deltas:
 
     def finish(self) -> Delta:
         """End the response. Return what was held back of it."""
-        events, self._later = [*self._later, *self._parser.finish()], []
+        events, self._later = [*self._later, *self._parser.finish(cut=self._needs_stop_token)], []
         return self._delta(events)
 
     def _delta(self, events: Iterable[Event]) -> Delta:

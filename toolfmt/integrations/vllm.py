@@ -33,7 +33,7 @@ except ModuleNotFoundError as error:
     # vLLM would interpret this error as a missing file, and start without the parsers.
     raise ImportError(f"toolfmt.integrations.vllm requires vLLM 0.33 or a compatible later version: {error}") from error
 
-from toolfmt.integrations.deltas import Delta, Deltas, whole
+from toolfmt.integrations.deltas import Delta, Deltas, needs_stop_token, whole
 from toolfmt.integrations.served_formats import ServedParser, parsers, structural_tag
 from toolfmt.messages.message import taken_ids
 
@@ -61,7 +61,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
         self._deltas: Deltas | None = None
 
     def adjust_request(self, request: Any) -> Any:
-        """Keep special tokens, which calls use as markers, and add no spaces between them.
+        """Keep special tokens, which calls use as markers, and add no spaces between them. Keep a needed stop token.
 
         Args:
             request: The request, which is changed and returned.
@@ -69,6 +69,8 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
         request = super().adjust_request(request)
         if _may_call(request):
             request.skip_special_tokens = request.spaces_between_special_tokens = False
+            if needs_stop_token(self.format) and hasattr(request, "include_stop_str_in_output"):
+                request.include_stop_str_in_output = True
         return request
 
     def get_structural_tag(self, request: Any, **_: Any) -> Any:
