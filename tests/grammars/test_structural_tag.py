@@ -135,7 +135,7 @@ def test_the_end_of_a_text_is_not_the_beginning_of_a_marker() -> None:
 
 
 def test_text_that_excludes_more_than_one_token_is_part_of_one_grammar() -> None:
-    """XGrammar 0.2.8 refuses valid outputs otherwise (`test_xgrammar_agrees`)."""
+    """Otherwise XGrammar 0.2.8 rejects valid outputs (`test_xgrammar_agrees`)."""
 
     def kinds(name: str) -> list[str]:
         made = toolfmt.grammar(name, TOOLS, syntax="structural-tag")

@@ -112,7 +112,7 @@ def test_without_a_call_the_one_that_the_format_writes_decides() -> None:
 
 def test_why_there_is_none() -> None:
     assert choose(get("nemotron"), VLLM).why_not == "nemotron_json is only in a plug-in that comes with the models"
-    assert choose(get("falcon3"), VLLM).why_not == "it has no parser of its own for this format"
+    assert choose(get("falcon3"), VLLM).why_not == "vLLM has no built-in parser for this format"
     assert choose(get("step3"), SGLANG, "<｜tool_call_begin>｜>").why_not == "its parser step3 cannot parse these calls"
     with_id = '[TOOL_CALLS]look[CALL_ID]abcdef001[ARGS]{"at": 1}'  # vLLM 0.33.0 calls look[CALL_ID]abcdef001
     assert choose(get("mistral"), VLLM, with_id).why_not == (

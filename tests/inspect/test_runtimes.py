@@ -362,7 +362,7 @@ def test_a_runtime_without_a_parser_falls_back_which_is_not_a_defect_of_the_temp
     assert advised(report)["vLLM"] == f"--enable-auto-tool-choice --tool-call-parser toolfmt_{report.format.name}"
     assert advised(report)["SGLang"] == f"--tool-call-parser toolfmt_{report.format.name}"
     assert remarks(report)["vLLM"].startswith(
-        "it has no parser of its own for this format; install toolfmt in its environment"
+        "vLLM has no built-in parser for this format; install toolfmt in its environment"
     )
 
 

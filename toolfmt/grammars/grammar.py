@@ -45,14 +45,15 @@ SYNTAX_OF: Mapping[Runtime, GrammarSyntax] = {"vllm": "structural-tag", "sglang"
 class Grammar:
     """A grammar as text, and what a runtime needs to know about it.
 
-    An exporter can add names to these values of `narrower`:
+    `narrower` may contain:
 
     - `declared-keys`: a schema allows arguments that it does not name, but the grammar does not.
     - `declared-order`: the members of some objects are only allowed in the order of their schema.
-    - `markers-in-texts`: verbatim strings cannot contain a marker of the format.
+    - `markers-in-texts`: verbatim strings cannot contain a marker of the format, or newlines that parsing would drop.
     - `one-call`: several calls would need a tolerance.
-    - `plain-keys`: undeclared keys of inner objects only have ASCII letters, digits and `_`.
+    - `plain-keys`: undeclared keys of inner objects must match `[A-Za-z_][A-Za-z0-9_]*`.
     - `objects-as-json`: some objects and lists are not written as nested tags.
+    - `bounded-text-without-marker-starts`: some strings with a `maxLength` cannot contain a marker's first character.
 
     Attributes:
         text: The grammar of the whole output.
@@ -110,7 +111,7 @@ def grammar(
     """Return the grammar of outputs in a format with these tools.
 
     An output that it allows is parsed (in two variants of formats with a tolerance), and its arguments match the
-    schemas of their tools. A reasoning block may come first. A grammar never allows more than the schemas.
+    schemas of their tools, except in the two cases of docs/grammars.md. A reasoning block or whitespace may come first.
 
     Args:
         format: A format or its name.

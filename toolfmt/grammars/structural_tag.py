@@ -47,7 +47,7 @@ def structural_tag(answer: AnswerGrammar, tokens: Mapping[str, int]) -> Exported
     markers = MarkerTokens(tokens)
     by_trigger = answer.text is None or (answer.trigger and not _overlaps_itself(answer.trigger))
     if not by_trigger or any(_is_several_parts(mark, markers, tokens) for mark in _excluded(answer)):
-        # XGrammar 0.2.8 also refuses valid outputs if text that begins differently from calls follows tokens.
+        # XGrammar 0.2.8 also rejects valid outputs if text that begins differently from calls follows tokens.
         whole = gbnf(answer.rules, tokens if by_trigger else {})
         return Exported(_tag({"type": "grammar", "grammar": whole.text}), whole.narrower)
     calls = gbnf(answer.calls, tokens)
@@ -79,7 +79,7 @@ def _excluded(answer: AnswerGrammar) -> Iterator[str]:
 def _is_several_parts(mark: str, markers: MarkerTokens, tokens: Mapping[str, int]) -> bool:
     """Whether a marker consists of a token and more.
 
-    XGrammar 0.2.8 refuses valid outputs if a text must not contain such a marker, and the marker follows as tokens.
+    XGrammar 0.2.8 rejects valid outputs if a text must not contain such a marker, and the marker follows as tokens.
     """
     pieces = markers.pieces(mark)
     return len(pieces) > 1 and any(piece in tokens for piece in pieces)

@@ -32,7 +32,7 @@ def after_import(name: str, server: str, register: Callable[[], None]) -> None:
     def registered() -> None:
         try:
             register()
-        except Exception:  # an incompatible server: users who only have toolfmt installed can continue without it
+        except Exception:  # toolfmt may be installed but not used: the server must also start without the parsers
             log = logging.getLogger(__name__)
             log.exception("toolfmt's parsers are not compatible with this %s; it starts without them", server)
 

@@ -73,7 +73,11 @@ def format_of_model(model: str) -> ToolCallFormat:
     if profile.format_shown:
         _log.info("toolfmt: calls of %s are parsed in the format %s", model, format.name)
     else:
-        _log.warning("toolfmt: %s shows no format of calls; they are parsed in the format %s", model, format.name)
+        _log.warning(
+            "toolfmt: the files of %s identify no tool-call format; using %s. Set toolfmt_<format> to choose one",
+            model,
+            format.name,
+        )
     return format
 
 

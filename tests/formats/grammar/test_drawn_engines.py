@@ -47,8 +47,8 @@ def test_a_grammar_of_random_parameters_allows_written_calls(kind: str) -> None:
 
 
 def markers(engine: Any) -> set[str]:
-    """The strings in the engine's parameters."""
-    return {value for value in vars(engine).values() if isinstance(value, str) and value}
+    """The strings in the engine's parameters, without whitespace at their ends."""
+    return {value.strip() for value in vars(engine).values() if isinstance(value, str) and value.strip()}
 
 
 def strings(value: Any) -> Iterator[str]:

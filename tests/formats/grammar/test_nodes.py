@@ -76,7 +76,7 @@ _INNER: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("schema", "value"), _INNER, ids=repr)
 def test_inner_values_are_allowed_as_they_are_written(schema: Any, value: Any) -> None:
-    """What no format writes, or no grammar describes, is named."""
+    """If the grammar lacks a value as the format writes it, `narrower` contains the reason."""
     tools = [_tool("f", {"x": schema})]
     missing = {}
     for name, format in zip(NAMES, ALL, strict=True):
@@ -91,7 +91,7 @@ def test_inner_values_are_allowed_as_they_are_written(schema: Any, value: Any) -
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
 def test_an_allowed_string_of_markers_is_parsed(format: ToolCallFormat) -> None:
-    """Such a string may be written without a check whether it survives."""
+    """The test writes it directly, without the check of `toolfmt.write` that it parses back."""
     tools = [_tool("f", {"a": {"type": "string", "minLength": 1}, "b": {}}, "a")]
     rules = _rules(format, tools)
     ends = ('" string="true">', '" string="false">', '" type="string"<|sep|>')
@@ -105,9 +105,9 @@ def test_an_allowed_string_of_markers_is_parsed(format: ToolCallFormat) -> None:
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
 def test_whitespace_may_precede_a_start_marker(format: ToolCallFormat) -> None:
-    """Models of DeepSeek V3.2 and MiniMax write two newlines there. A prompt that ends with the marker has them."""
+    """DeepSeek V3.2 and MiniMax write two newlines there. After a start marker in the prompt, there may be none."""
     text = format.writer.write([("now", {})], lambda tool, *path: None)
-    start = max((opener for opener in format.openers if opener and text.startswith(opener)), key=len, default="")
+    start = max((marker for marker in format.openers if marker and text.startswith(marker)), key=len, default="")
     rules = _rules(format)
     if not start or (format.name, format.variant) in UNFRAMED:
         assert not allows(rules, "\n\n" + text)
@@ -120,7 +120,7 @@ def test_whitespace_may_precede_a_start_marker(format: ToolCallFormat) -> None:
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
 def test_text_contains_no_start_marker(format: ToolCallFormat) -> None:
-    """Also none that is a part of the marker with which calls begin: in `auto`, what the grammar allows is parsed."""
+    """The text of `auto` excludes every start marker, also one that is a part of a longer one."""
     if format.name in BY_FIRST_CHARACTER or (format.name, format.variant) in UNFRAMED:
         return
     found = answer_grammar(format, TOOLS)

@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from toolfmt.formats.engines.call_builder import CallBuilder
 from toolfmt.formats.engines.frame import follows
-from toolfmt.formats.engines.tags import PART, Given, Tags, another_call, key_tag, output_ends_call, own_end
+from toolfmt.formats.engines.tags import PART, Given, Tags, another_call, key_tag, own_end, stripped_end_marker
 from toolfmt.formats.scanner.literals import Literals, literals
 from toolfmt.formats.scanner.scanner import Incomplete, Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import Raw, escaped
@@ -268,7 +268,7 @@ class RawValue(Value):
         if pair and self.quoted and (self.quoted[-1] or not (yield from self._frame_ends_behind())):
             self.keys = self.keys[: pair - 1]
             return ""
-        token = (yield from follows(scan, *tags.following)) or (yield from output_ends_call(scan, self.calls, tags))
+        token = (yield from follows(scan, *tags.following)) or (yield from stripped_end_marker(scan, self.calls, tags))
         if token:
             if (self.unclear and self.keys) or True in self.quoted:
                 self._wrong(begin)

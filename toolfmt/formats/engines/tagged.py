@@ -27,7 +27,7 @@ from toolfmt.formats.engines.key_tags import (
 )
 from toolfmt.formats.engines.raw_value import MarkedValue, RawValue
 from toolfmt.formats.engines.tag_attributes import DAMAGED, PLAIN, QUOTED, Header
-from toolfmt.formats.engines.tags import Given, Tags, output_ends_call
+from toolfmt.formats.engines.tags import Given, Tags, stripped_end_marker
 from toolfmt.formats.scanner.literals import literals
 from toolfmt.formats.scanner.scanner import Malformed, Reading, Scan
 from toolfmt.formats.scanner.spans import quoted
@@ -60,7 +60,7 @@ class Tagged(LaidOut, Frame):
     tag, `type_tag` is the tag of the type between key and value, and `json_arguments` are the tags of all arguments as
     one JSON object. `skipped` is ignored around a call, as is what the writer writes there. The markers in
     `other_value_closers` and `other_call_closers` take the place of `value_closer` and `call_closer`, as the tolerance
-    `repaired_markers`. If `end_is_stop_token`, the end marker of the last call may be missing: runtimes remove it.
+    `repaired_markers`. If `end_is_stop_token`, the last call may lack its end marker: runtimes strip stop tokens.
 
     The writer writes `between` between tags, `between_calls` between calls, `enclosing` inside a frame that contains
     all calls (if it is empty, each call has its own frame), `before_name` and `after_call` around a call, and values
@@ -142,7 +142,7 @@ class Tagged(LaidOut, Frame):
             closers=super().closers,
             skipped=self._skipped,
             lines=bool(self.value_newline) or "\n" in self.between,
-            end_may_be_cut=self.end_is_stop_token,
+            end_is_stop_token=self.end_is_stop_token,
             header=self.key_header,
         )
 
@@ -200,7 +200,7 @@ class Tagged(LaidOut, Frame):
         start_markers = (self.key_opener, self.value_opener, self._repeated, *self.openers, *self.unframed_openers)
         marks = (self.value_closer, *self.cdata[:1], *start_markers, *self.closers[:1])
         never = tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip()))
-        if self.tags.attribute:  # after a declared key, it shows that a tag in the value is damaged
+        if self.tags.attribute:  # a declared key followed by this text is parsed as a damaged tag
             never += tuple(end for end in self.tags.tag_ends if not any(mark in end for mark in never))
         return TaggedValue(
             lambda key, value, at: self.key_opener + self.key_header.write(key, value, at) + opened,
@@ -493,8 +493,8 @@ class Tagged(LaidOut, Frame):
         return (yield from self._expect(scan, calls, *self.tags.following))
 
     def _expect(self, scan: Scan, calls: CallBuilder, *tokens: str) -> Reading[str]:
-        """Consume one of the tokens and return it, or the end marker of the call that is missing."""
-        return (yield from output_ends_call(scan, calls, self.tags)) or (yield from scan.expect(*tokens))
+        """Consume and return one of the tokens. At the end of the output, return the stripped end marker instead."""
+        return (yield from stripped_end_marker(scan, calls, self.tags)) or (yield from scan.expect(*tokens))
 
 
 def opens_json(types: Types, first: str) -> bool:

@@ -44,8 +44,8 @@ class Tags:
     skipped: tuple[str, ...]
     lines: bool
     """Whether the format writes tags on lines of their own."""
-    end_may_be_cut: bool
-    """Whether the end marker of a call is a stop token, which runtimes remove from the end of the output."""
+    end_is_stop_token: bool
+    """Whether the end marker of a call is a stop token, which runtimes strip from the end of the output."""
     header: Header
     """How a key is written in its tag."""
     _stops: dict[Any, Literals] = field(default_factory=dict, compare=False, repr=False)
@@ -208,9 +208,9 @@ class Given:
                 yield begin, False
 
 
-def output_ends_call(scan: Scan, calls: CallBuilder, tags: Tags) -> Reading[str]:
-    """Return the end marker of a call if a runtime has removed it from the end of the output here; otherwise ""."""
-    if not tags.end_may_be_cut:
+def stripped_end_marker(scan: Scan, calls: CallBuilder, tags: Tags) -> Reading[str]:
+    """Return the end marker of the call if the output ends here and the runtime stripped it, else an empty string."""
+    if not tags.end_is_stop_token:
         return ""
     here = scan.position
     yield from scan.skip_spaces()

@@ -98,7 +98,7 @@ def answer_grammar(
         format.name,
         _allowed_tools(format, tools, choice),
         parallel and not one_call,
-        newline_is_dropped=not _survives_round_trip(format, "f", {"a": "\na"}),
+        strips_newlines=not _survives_round_trip(format, "f", {"a": "\na"}),
     )
     calls = constrained_calls(format.writer, constraint)
     reasoning = _reasoning(format, prefix)
@@ -118,7 +118,7 @@ def answer_grammar(
     if choice == "auto":
         trigger = _start_marker(format, calls)
         text = _text_before(format, trigger) if trigger else _text_instead(format, calls)
-    elif _start_marker(format, calls) and _strictly_read(format, [("f", {})], "\n\n"):
+    elif _start_marker(format, calls) and _parses_strictly(format, [("f", {})], "\n\n"):
         reasoning = _or_whitespace(reasoning)
     return AnswerGrammar(Rules(calls, constraint.rules, narrower), reasoning, text, trigger)
 
@@ -183,10 +183,10 @@ def _survives_round_trip(format: ToolCallFormat, name: str, arguments: Mapping[s
 
 def _parses_one_call_only(format: ToolCallFormat) -> bool:
     """Whether strict parsing accepts one call as the format writes it, but not several."""
-    return _strictly_read(format, [("f", {})]) and not _strictly_read(format, [("f", {}), ("f", {})])
+    return _parses_strictly(format, [("f", {})]) and not _parses_strictly(format, [("f", {}), ("f", {})])
 
 
-def _strictly_read(format: ToolCallFormat, calls: list[Call], before: str = "") -> bool:
+def _parses_strictly(format: ToolCallFormat, calls: list[Call], before: str = "") -> bool:
     """Whether strict parsing accepts these calls as the format writes them, after the whitespace `before`."""
     parser = Parser(format, tools=[{"name": "f"}], strict=True)
     events = [*parser.feed(before + format.writer.write(calls, lambda name, *path: None)), *parser.finish()]
@@ -233,7 +233,7 @@ def _reasoning(format: ToolCallFormat, prefix: str) -> Node:
 
 
 def _or_whitespace(reasoning: Node) -> Node:
-    """Return the reasoning, or whitespace in its place, which models of several families write before calls."""
+    """Allow whitespace instead of reasoning: models of several families write it before calls."""
     whitespace = Pattern(_WHITESPACE)
     if isinstance(reasoning, Maybe):
         return Maybe(either(whitespace, reasoning.part))
@@ -262,7 +262,7 @@ def _start_marker(format: ToolCallFormat, calls: Node) -> str:
 def _text_before(format: ToolCallFormat, start: str) -> FreeText:
     """Return text without the start marker `start` of the calls, and without any other marker of calls.
 
-    Another marker may be a part of `start`, which then contains it, but the text before it does not.
+    A marker that is a part of `start` is excluded from the text, too: only `start` itself may contain it.
     """
     return FreeText((start, *(other for other in _excluded_from_text(format) if start not in other)))
 

@@ -92,8 +92,8 @@ class Constraint:
     rules: dict[str, Node] = field(default_factory=dict)
     narrower: set[str] = field(default_factory=set)
     """Names of what the grammar leaves out."""
-    newline_is_dropped: bool = False
-    """Whether the parser drops a newline around a verbatim string, although the format writes none."""
+    strips_newlines: bool = False
+    """Whether the parser strips newlines around a verbatim string although the writer adds none."""
 
     def calls(self, layout: Node) -> Node:
         """Return the calls that the tools allow in a layout."""
@@ -170,7 +170,7 @@ class Constraint:
     def _tagged_value(self, layout: TaggedValue, tool: ConstrainedTool, key: str, schema: Any) -> Node:
         """Return an argument between its tags. Values of different types may have different start tags."""
         has_type = layout.start(key, "s", 0) != layout.start(key, 1, 0)
-        values = RawValues(tool.schemas, tool.types(key), layout.end, layout.never, has_type, self.newline_is_dropped)
+        values = RawValues(tool.schemas, tool.types(key), layout.end, layout.never, has_type, self.strips_newlines)
         by_start: dict[Node, list[Node]] = {}
         for value, node in values.nodes(schema, layout.write):
             nodes = by_start.setdefault(numbered(partial(layout.start, key, value)), [])

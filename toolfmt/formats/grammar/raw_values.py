@@ -40,8 +40,8 @@ class RawValues:
     never: tuple[str, ...]
     has_type: bool
     """Whether the start tag contains the type, so that the parser does not infer it from the text."""
-    newline_is_dropped: bool = False
-    """Whether the parser drops a newline at the start and at the end of a string, although the format writes none."""
+    strips_newlines: bool = False
+    """Whether the parser strips newlines around a verbatim string although the writer adds none."""
 
     def nodes(self, schema: Any, write: Callable[[Any, Types], str]) -> Iterator[tuple[Any, Node]]:
         """Yield a sample value of each kind, and the node of all values of that kind with their end marker.
@@ -104,7 +104,7 @@ class RawValues:
     def string(self, flat: Schema, alternatives: Sequence[Schema]) -> Node:
         """Return the strings of a flat schema, which is one of `alternatives`."""
         least, most = flat.get("minLength", 0), flat.get("maxLength")
-        never = (*self.never, "\n") if least and self.newline_is_dropped else self.never
+        never = (*self.never, "\n") if least and self.strips_newlines else self.never
         first_excluded = self._excluded_first(alternatives)
         if "pattern" in flat:
             if first_excluded or least or most is not None:

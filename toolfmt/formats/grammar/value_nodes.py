@@ -39,7 +39,7 @@ _BARE_KEY = re.compile(r"\w[\w.-]*")
 """Keys of an object that may be written without quotes."""
 _ESCAPED = "\"'\\"
 PLAIN_KEYS = "plain-keys"
-"""Undeclared keys without quotes have only ASCII letters, digits and `_`."""
+"""Undeclared keys without quotes must match `[A-Za-z_][A-Za-z0-9_]*`."""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@
 the recipient, or with a channel. Exactly one newline on each side of a value belongs to the tags; values without
 newlines are parsed too. Values are raw: only the tool's schema distinguishes a string `3` from a number. Messages in
 the channel `analysis` without a recipient are reasoning, `final` is content. One call per message. The last message
-ends with the stop token `<|call|>`, which many runtimes strip. A call at the end of the output is complete without it,
-as in vLLM and SGLang; if the output was cut (`finish(cut=True)`), the call may lack arguments and is rejected. The
-writer ends every call with `<|call|>`; models end all but the last one with `<|end|>`.
+ends with the stop token `<|call|>`, which many runtimes strip. Therefore a call at the end of the output is accepted
+without it, as by the parsers of vLLM and SGLang. `finish(cut=True)` rejects such a call, because arguments may be
+missing. The writer ends every call with `<|call|>`; models end all but the last one with `<|end|>`.
 """
 
 from toolfmt.formats.engines.tag_attributes import QUOTED

@@ -159,7 +159,7 @@ def write_calls(layout: Node, calls: Sequence[Call], types: TypesOf) -> str:
 
 
 def calls_writer(layout: Node) -> CallsWriter:
-    """Return the function that writes calls in a layout. It walks over the nodes once, not for each text."""
+    """Return the function that writes calls in a layout. The layout is traversed here, not again for each call."""
     match layout:
         case EachCall(node, separator, before, after):
             write = _call_writer(node)
@@ -202,9 +202,7 @@ def _call_writer(layout: Node) -> Callable[[str, Mapping[str, Any], int, TypesOf
 
 
 def _argument_writer(layout: Node) -> Callable[[str, str, Any, int, TypesOf], str]:
-    """Return the function that writes an argument, given the name of the call, the key, the value, the argument's
-    number and the types.
-    """
+    """Return the function that writes an argument, given the tool's name, key, value, its number and the types."""
     match layout:
         case Key():
             return lambda name, key, value, at, types: key
@@ -218,13 +216,13 @@ def _argument_writer(layout: Node) -> Callable[[str, str, Any, int, TypesOf], st
 
 
 def _fixed_or_row(layout: Node, writer_of: Callable[[Node], Callable[..., str]]) -> Callable[..., str]:
-    """Return the function that writes a text, or the parts of a row, whatever is given. Raises `TypeError`."""
+    """Return the function that writes a text or a row, with the same arguments for each part. Raises `TypeError`."""
     match layout:
         case Text(text):
-            return lambda *given: text
+            return lambda *args: text
         case Row(parts):
             writers = [writer_of(part) for part in parts]
-            return lambda *given: "".join([write(*given) for write in writers])
+            return lambda *args: "".join([write(*args) for write in writers])
     raise TypeError(f"not a node of a layout: {layout!r:.80}")
 
 

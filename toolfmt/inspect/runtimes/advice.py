@@ -323,7 +323,7 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choic
         return Advice(MLX_LM, setting(name), remark="; ".join(filter(None, remarks)))
     if found is not None:
         return _mlx_server(facts, f"it selects its parser {found}, which misparses these calls")
-    return _mlx_server(facts, "it has no parser of its own for this format")
+    return _mlx_server(facts, f"{MLX_LM} has no built-in parser for this format")
 
 
 def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:

@@ -119,7 +119,7 @@ def choose(
     """
     known = format.runtime_parser(runtime)
     if known is None:
-        return ParserChoice(why_not="it has no parser of its own for this format")
+        return ParserChoice(why_not=f"{runtime} has no built-in parser for this format")
     if known.only_in:
         return ParserChoice(why_not=f"{known.name} is only in {known.only_in}")
     if (runtime, known.name) in SERVES:
