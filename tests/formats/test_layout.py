@@ -54,7 +54,9 @@ def test_a_text_may_depend_on_the_number_of_the_call() -> None:
 def test_arguments_are_in_the_given_or_in_alphabetical_order() -> None:
     argument = row(Key(), "=", Value(JsonValues(), ()))
     assert _written(EachCall(row(TOOL_NAME, "(", EachArgument(argument, ", "), ")"))) == "f(b=1, A=2)g()"
-    assert _written(EachCall(row(TOOL_NAME, "(", EachArgument(argument, ", ", True), ")"))) == "f(A=2, b=1)g()"
+    alphabetical = EachCall(row(TOOL_NAME, "(", EachArgument(argument, ", ", True), ")"))
+    assert _written(alphabetical) == "f(A=2, b=1)g()"
+    assert write_calls(alphabetical, [("f", {"B": 1, "a": 2})], lambda name, *path: None) == "f(a=2, B=1)"
 
 
 def test_a_part_may_depend_on_whether_there_are_arguments() -> None:

@@ -17,7 +17,7 @@ from node_calls import CALLS, TOOLS, _tool
 from node_matching import allows
 
 from toolfmt.errors import CannotConstrain, CannotWrite
-from toolfmt.formats import FORMATS, Call, Parser, ToolCallFormat, write
+from toolfmt.formats import FORMATS, Call, Parser, ToolCallFormat, get, write
 from toolfmt.formats.engines.engine import Engine
 from toolfmt.formats.engines.tagged import Tagged
 from toolfmt.formats.grammar.answer_grammar import answer_grammar
@@ -104,6 +104,47 @@ def test_an_allowed_string_of_markers_is_parsed(format: ToolCallFormat) -> None:
 
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
+def test_an_allowed_listed_value_is_parsed(format: ToolCallFormat) -> None:
+    """Values of an enum are left out, and `narrower` says so, if parsing would change them."""
+    values = ["k", "\n", "x\n", "\nx", *dict.fromkeys(f"x{marker}" for marker in literals_of(format))]
+    tools = [_tool("f", {"a": {"enum": values}}, "a")]
+    found = answer_grammar(format, tools, choice="required").rules
+    allowed = []
+    for value in values:
+        text = format.writer.write([("f", {"a": value})], _types(tool_schemas(tools)))
+        if allows(found, text):
+            (call,) = parse(text, format, tools=tools).tool_calls
+            assert json.loads(call.arguments) == {"a": value}, text
+            allowed.append(value)
+    assert "k" in allowed
+    assert allowed == values or "markers-in-texts" in found.narrower
+
+
+@pytest.mark.parametrize(("least", "expected"), [(0, True), (1, False)])
+def test_newlines_that_parsing_drops_are_left_out_if_the_length_is_limited(least: int, expected: bool) -> None:
+    format = get("xml_function").with_variant("values on the line of their tags")
+    tools = [_tool("f", {"a": {"type": "string", "minLength": least}}, "a")]
+    text = format.writer.write([("f", {"a": "x\ny"})], _types(tool_schemas(tools)))
+    assert allows(_rules(format, tools), text) == expected
+
+
+@pytest.mark.parametrize("name", ["glm4", "gemma4", "minimax_m3"])
+def test_a_list_of_nothing_but_markers_has_no_grammar(name: str) -> None:
+    marker = {"glm4": "</arg_value>", "gemma4": '<|"|>', "minimax_m3": "]<]minimax[>["}[name]
+    with pytest.raises(CannotConstrain, match="'a' of 'f': its values would be parsed as other values"):
+        answer_grammar(get(name), [_tool("f", {"a": {"enum": [marker]}}, "a")], choice="required")
+
+
+def test_a_string_contains_no_end_of_a_message_that_another_call_may_follow() -> None:
+    """In Beam, all but the last call end with `<|end|>`."""
+    tools = [_tool("f", {"a": {"type": "string"}}, "a"), _tool("now", {})]
+    header = "<|start|>assistant to=now<|channel|>analysis <|constrain|>xml<|message|>"
+    text = get("beam").writer.write([("f", {"a": f"x<|end|>{header}y"})], _types(tool_schemas(tools)))
+    assert parse(text, "beam", tools=tools, strict=True).rejected != []
+    assert not allows(_rules(get("beam"), tools), text)
+
+
+@pytest.mark.parametrize("format", ALL, ids=NAMES)
 def test_whitespace_may_precede_a_start_marker(format: ToolCallFormat) -> None:
     """DeepSeek V3.2 and MiniMax write two newlines there. After a start marker in the prompt, there may be none."""
     text = format.writer.write([("now", {})], lambda tool, *path: None)
@@ -115,7 +156,11 @@ def test_whitespace_may_precede_a_start_marker(format: ToolCallFormat) -> None:
     assert [allows(rules, "\n" * count + text) for count in (0, 2, 5)] == [True, True, False]
     assert parse("\n\n" + text, format, tools=TOOLS, strict=True).rejected == []
     opened = answer_grammar(format, TOOLS, choice="required", prefix=start).rules
+    # In inkling, every message begins with this marker, and the grammar of calls after such a prompt repeats it.
+    assert allows(opened, text.removeprefix(start)) == (format.name != "inkling")
     assert not allows(opened, "\n\n" + text.removeprefix(start))
+    after_text = answer_grammar(format, TOOLS, choice="required", prefix="Hi").rules
+    assert not allows(after_text, "\n\n" + text)
 
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)

@@ -198,7 +198,7 @@ class Tagged(LaidOut, Frame):
     def _argument(self) -> Node:
         opened = self.key_closer + (self.between if self.value_opener else "") + self.value_opener + self.value_newline
         start_markers = (self.key_opener, self.value_opener, self._repeated, *self.openers, *self.unframed_openers)
-        marks = (self.value_closer, *self.cdata[:1], *start_markers, *self.closers[:1])
+        marks = (self.value_closer, *self.cdata[:1], *start_markers, *self.closers)
         never = tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip()))
         if self.tags.attribute:  # a declared key followed by this text is parsed as a damaged tag
             never += tuple(end for end in self.tags.tag_ends if not any(mark in end for mark in never))

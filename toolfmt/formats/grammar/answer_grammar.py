@@ -11,6 +11,7 @@ from toolfmt.errors import CannotConstrain
 from toolfmt.formats.engines.named_json import NamedJson
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.grammar.constraint import ConstrainedTool, Constraint, constrained_calls
+from toolfmt.formats.grammar.raw_values import MARKERS_IN_TEXTS
 from toolfmt.formats.grammar.schemas import NotConstrained
 from toolfmt.formats.parser.parser import Parser
 from toolfmt.formats.parser.prompt_prefix import answer_prefix
@@ -32,7 +33,7 @@ from toolfmt.formats.values.nodes import (
     maybe,
     row,
 )
-from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.messages.events import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import tool_schemas
 
 _MESSAGE_ROLE = "assistant"
@@ -102,10 +103,11 @@ def answer_grammar(
     )
     calls = constrained_calls(format.writer, constraint)
     reasoning = _reasoning(format, prefix)
-    started = _started_call(format, prefix)
+    output_start = answer_prefix(prefix, format.markers.output_starts, format.headers, format.reasoning_read)
+    started = _started_call(format, output_start)
     limits = {
         "declared-keys": any(map(_allows_other_arguments, constraint.tools)),
-        "markers-in-texts": any(map(_excludes_markers, (calls, *constraint.rules.values()))),
+        MARKERS_IN_TEXTS: any(map(_excludes_markers, (calls, *constraint.rules.values()))),
         "one-call": one_call,
     }
     narrower = tuple(sorted({*constraint.narrower, *(name for name, holds in limits.items() if holds)}))
@@ -118,7 +120,7 @@ def answer_grammar(
     if choice == "auto":
         trigger = _start_marker(format, calls)
         text = _text_before(format, trigger) if trigger else _text_instead(format, calls)
-    elif _start_marker(format, calls) and _parses_strictly(format, [("f", {})], "\n\n"):
+    elif not output_start.strip() and _start_marker(format, calls):
         reasoning = _or_whitespace(reasoning)
     return AnswerGrammar(Rules(calls, constraint.rules, narrower), reasoning, text, trigger)
 
@@ -183,14 +185,13 @@ def _survives_round_trip(format: ToolCallFormat, name: str, arguments: Mapping[s
 
 def _parses_one_call_only(format: ToolCallFormat) -> bool:
     """Whether strict parsing accepts one call as the format writes it, but not several."""
-    return _parses_strictly(format, [("f", {})]) and not _parses_strictly(format, [("f", {}), ("f", {})])
 
+    def strictly(calls: list[Call]) -> bool:
+        parser = Parser(format, tools=[{"name": "f"}], strict=True)
+        text = format.writer.write(calls, lambda name, *path: None)
+        return not any(isinstance(event, ToolCallRejected) for event in [*parser.feed(text), *parser.finish()])
 
-def _parses_strictly(format: ToolCallFormat, calls: list[Call], before: str = "") -> bool:
-    """Whether strict parsing accepts these calls as the format writes them, after the whitespace `before`."""
-    parser = Parser(format, tools=[{"name": "f"}], strict=True)
-    events = [*parser.feed(before + format.writer.write(calls, lambda name, *path: None)), *parser.finish()]
-    return not any(isinstance(event, (Content, ToolCallRejected)) for event in events)
+    return strictly([("f", {})]) and not strictly([("f", {}), ("f", {})])
 
 
 def _excludes_markers(node: Node) -> bool:
@@ -203,17 +204,21 @@ def _allows_other_arguments(tool: ConstrainedTool) -> bool:
     return bool(tool.schema.get("properties")) and tool.schema.get("additionalProperties", False) is not False
 
 
-def _started_call(format: ToolCallFormat, prefix: str) -> str:
-    """Return the part of a call that the prompt ends with: its start marker and the whitespace after it."""
-    rest = answer_prefix(prefix, format.markers.output_starts, format.headers, format.reasoning_read)
-    started = rest.rstrip()
+def _started_call(format: ToolCallFormat, output_start: str) -> str:
+    """Return the part of a call that the prompt ends with: its start marker and the whitespace after it.
+
+    Args:
+        format: The format of the calls.
+        output_start: The part of the output that the prompt contains.
+    """
+    started = output_start.rstrip()
     starts = [
         start
-        for start in format.openers
+        for start in map(str.rstrip, format.openers)
         if started == start or (started.endswith(start) and len(start) >= _MIN_MARKER_LENGTH)
     ]
     start = max(starts, key=len, default="")
-    return start and start + rest[len(started) :]
+    return start and start + output_start[len(started) :]
 
 
 def _reasoning(format: ToolCallFormat, prefix: str) -> Node:

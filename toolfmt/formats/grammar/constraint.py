@@ -170,7 +170,8 @@ class Constraint:
     def _tagged_value(self, layout: TaggedValue, tool: ConstrainedTool, key: str, schema: Any) -> Node:
         """Return an argument between its tags. Values of different types may have different start tags."""
         has_type = layout.start(key, "s", 0) != layout.start(key, 1, 0)
-        values = RawValues(tool.schemas, tool.types(key), layout.end, layout.never, has_type, self.strips_newlines)
+        limits = (layout.end, layout.never, has_type, self.strips_newlines, self.narrower)
+        values = RawValues(tool.schemas, tool.types(key), *limits)
         by_start: dict[Node, list[Node]] = {}
         for value, node in values.nodes(schema, layout.write):
             nodes = by_start.setdefault(numbered(partial(layout.start, key, value)), [])

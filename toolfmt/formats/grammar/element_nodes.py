@@ -61,7 +61,7 @@ class ElementNodes:
         """Return the values of all alternatives of a schema, each with its end tag."""
         schemas, end = self._schemas, f"{self.engine.sign}</{tag}>"
         types = parameter_types(self.schema, *path)
-        raw = RawValues(schemas, types, end, (self.engine.sign,), has_type=False)
+        raw = RawValues(schemas, types, end, (self.engine.sign,), has_type=False, narrower=self.narrower)
         parts = schemas.alternatives(schema)
         nodes: list[Node] = []
         for part in parts:

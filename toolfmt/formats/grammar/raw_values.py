@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolfmt.formats.grammar.schemas import KINDS, NotConstrained, Schema, Schemas, same
@@ -12,6 +12,8 @@ from toolfmt.formats.grammar.string_patterns import in_class, string_pattern
 from toolfmt.formats.values.nodes import JsonValue, Node, Pattern, RawText, Text, either, row
 from toolfmt.formats.values.schema_types import Types, is_string, type_of, typed
 
+MARKERS_IN_TEXTS = "markers-in-texts"
+"""Verbatim strings contain no marker of the format."""
 _SAMPLES = {
     "string": "s", "integer": 1, "number": 1.5, "boolean": True, "null": None, "array": [1], "object": {"a": 1},
 }  # fmt: skip
@@ -42,6 +44,8 @@ class RawValues:
     """Whether the start tag contains the type, so that the parser does not infer it from the text."""
     strips_newlines: bool = False
     """Whether the parser strips newlines around a verbatim string although the writer adds none."""
+    narrower: set[str] = field(default_factory=set)
+    """The names of what the grammar leaves out are added here."""
 
     def nodes(self, schema: Any, write: Callable[[Any, Types], str]) -> Iterator[tuple[Any, Node]]:
         """Yield a sample value of each kind, and the node of all values of that kind with their end marker.
@@ -69,14 +73,23 @@ class RawValues:
     def round_tripping(self, values: Sequence[Any], write: Callable[[Any, Types], str]) -> list[tuple[Any, str]]:
         """Return the listed values that are parsed as they were written, each with its text.
 
-        Left out are strings that look like a value of another type. Also left out are other values that the parser,
-        which only knows the types, parses as strings. Raises `NotConstrained` if none remains.
+        Left out are strings that look like a value of another type, or contain a marker. Also left out are other values
+        that the parser, which only knows the types, parses as strings. Raises `NotConstrained` if none remains.
         """
         written = [(value, write(value, self.types)) for value in values]
-        round_tripping = [(value, text) for value, text in written if self.has_type or self._is_read(value, text)]
+        plain = [(value, text) for value, text in written if text != value or self._is_plain(text)]
+        if len(plain) < len(written):
+            self.narrower.add(MARKERS_IN_TEXTS)
+        round_tripping = [(value, text) for value, text in plain if self.has_type or self._is_read(value, text)]
         if not round_tripping:
-            raise NotConstrained("its values would be parsed as another type")
+            raise NotConstrained("its values would be parsed as " + ("another type" if plain else "other values"))
         return round_tripping
+
+    def _is_plain(self, text: str) -> bool:
+        """Whether a string is parsed as it is between its tags."""
+        if self.strips_newlines and text != text.strip("\r\n"):
+            return False
+        return (text + self.end).find(self.end) == len(text) and not any(mark in text for mark in self.never)
 
     def _is_read(self, value: Any, text: str) -> bool:
         if isinstance(value, str):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolfmt.formats.grammar.number_patterns import NUMBER, bounds, integers, numbers, whole_bounds
+from toolfmt.formats.grammar.raw_values import MARKERS_IN_TEXTS
 from toolfmt.formats.grammar.schemas import Arguments, NotConstrained, Schema, Schemas, rule_name
 from toolfmt.formats.grammar.string_patterns import string_pattern
 from toolfmt.formats.values.nodes import (
@@ -94,6 +95,15 @@ def value_syntax_of(write: ValueWriter) -> ValueSyntax:
     )
 
 
+def _strings_in(value: Any) -> Iterator[str]:
+    """Yield the strings in a JSON value, except keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings_in(part)
+
+
 def _inside(write: ValueWriter, value: Any) -> str:
     """Return the text of a value inside a list."""
     of_seven = write([7])
@@ -154,9 +164,14 @@ class ValueNodes:
     def _part(self, flat: Schema) -> Iterator[Node]:
         values = self.schemas.values(flat)
         if values is not None:
-            yield from (Text(self.write(value)) for value in values)
+            plain = [value for value in values if not any(map(self._contains_marker, _strings_in(value)))]
+            if len(plain) < len(values):
+                self.narrower.add(MARKERS_IN_TEXTS)
+            if not plain:
+                raise NotConstrained("its values would be parsed as other values")
+            yield from (Text(self.write(value)) for value in plain)
             if self.syntax.objects_are_json:
-                yield from (Text(_inside(self.write, value)) for value in values)
+                yield from (Text(_inside(self.write, value)) for value in plain)
             return
         kinds = self.schemas.kinds(flat)
         if kinds is None:
@@ -164,6 +179,11 @@ class ValueNodes:
             return
         for kind in kinds:
             yield self._kind(kind, self.schemas.of_kind(flat, kind))
+
+    def _contains_marker(self, text: str) -> bool:
+        """Whether a string cannot be written verbatim."""
+        ends = [style.end for style in self.syntax.strings if not style.escaped]
+        return bool(ends) and any(mark in text for mark in (*ends, *self.never))
 
     def _kind(self, kind: str, flat: Schema) -> Node:
         syntax = self.syntax

@@ -181,7 +181,7 @@ def _call_writer(layout: Node) -> Callable[[str, Mapping[str, Any], int, TypesOf
         case JsonArguments(style, False):
             return lambda name, arguments, at, types: style(dict(arguments))
         case JsonArguments(style):
-            return lambda name, arguments, at, types: json.dumps(style(dict(arguments)), ensure_ascii=style.ascii)
+            return lambda name, arguments, at, types: json.dumps(style(dict(arguments)), ensure_ascii=False)
         case InnerCalls(inner):
             write_inner = calls_writer(inner)
             return lambda name, arguments, at, types: write_inner([(name, arguments)], types)
