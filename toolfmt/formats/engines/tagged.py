@@ -201,7 +201,7 @@ class Tagged(LaidOut, Frame):
         marks = (self.value_closer, *self.cdata[:1], *start_markers, *self.closers)
         never = tuple(dict.fromkeys(mark.strip() for mark in marks if mark.strip()))
         if self.tags.attribute:  # a declared key followed by this text is parsed as a damaged tag
-            never += tuple(end for end in self.tags.tag_ends if not any(mark in end for mark in never))
+            never += self.tags.tag_ends
         return TaggedValue(
             lambda key, value, at: self.key_opener + self.key_header.write(key, value, at) + opened,
             self.write_value,
