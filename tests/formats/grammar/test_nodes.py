@@ -156,9 +156,11 @@ def test_whitespace_may_precede_a_start_marker(format: ToolCallFormat) -> None:
     assert [allows(rules, "\n" * count + text) for count in (0, 2, 5)] == [True, True, False]
     assert parse("\n\n" + text, format, tools=TOOLS, strict=True).rejected == []
     opened = answer_grammar(format, TOOLS, choice="required", prefix=start).rules
-    # In inkling, every message begins with this marker, and the grammar of calls after such a prompt repeats it.
-    assert allows(opened, text.removeprefix(start)) == (format.name != "inkling")
-    assert not allows(opened, "\n\n" + text.removeprefix(start))
+    assert allows(opened, text.removeprefix(start))
+    is_header = format.name == "inkling"  # each message begins with this marker, so the prompt does
+    assert allows(opened, "\n\n" + text.removeprefix(start)) == is_header
+    assert allows(opened, text) == is_header
+    assert parse(text.removeprefix(start), format, tools=TOOLS, prefix=start, strict=True).rejected == []
     after_text = answer_grammar(format, TOOLS, choice="required", prefix="Hi").rules
     assert not allows(after_text, "\n\n" + text)
 

@@ -120,8 +120,10 @@ def answer_grammar(
     if choice == "auto":
         trigger = _start_marker(format, calls)
         text = _text_before(format, trigger) if trigger else _text_instead(format, calls)
-    elif not output_start.strip() and _start_marker(format, calls):
+    elif not output_start.strip() and (marker := _start_marker(format, calls)):
         reasoning = _or_whitespace(reasoning)
+        if prefix.rstrip().endswith(marker):  # it is also the header of each message
+            calls = either(after_start(calls, marker), calls)
     return AnswerGrammar(Rules(calls, constraint.rules, narrower), reasoning, text, trigger)
 
 
