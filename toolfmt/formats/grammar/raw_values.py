@@ -89,7 +89,7 @@ class RawValues:
         """Whether a string is parsed as it is between its tags."""
         if self.strips_newlines and text != text.strip("\r\n"):
             return False
-        return (text + self.end).find(self.end) == len(text) and not any(mark in text for mark in self.never)
+        return not any(mark in text for mark in self.never)
 
     def _is_read(self, value: Any, text: str) -> bool:
         if isinstance(value, str):
