@@ -138,8 +138,9 @@ def test_newlines_that_parsing_drops_are_left_out_if_the_length_is_limited(least
 @pytest.mark.parametrize("name", ["glm4", "gemma4", "minimax_m3"])
 def test_a_list_of_nothing_but_markers_has_no_grammar(name: str) -> None:
     marker = {"glm4": "</arg_value>", "gemma4": '<|"|>', "minimax_m3": "]<]minimax[>["}[name]
-    with pytest.raises(CannotConstrain, match="'a' of 'f': its values would be parsed as other values"):
-        answer_grammar(get(name), [_tool("f", {"a": {"enum": [marker]}}, "a")], choice="required")
+    for value in (marker, [{"k": marker}]) if name == "gemma4" else (marker,):
+        with pytest.raises(CannotConstrain, match="'a' of 'f': its values would be parsed as other values"):
+            answer_grammar(get(name), [_tool("f", {"a": {"enum": [value]}}, "a")], choice="required")
 
 
 def test_a_string_contains_no_end_of_a_message_that_another_call_may_follow() -> None:

@@ -181,9 +181,8 @@ class ValueNodes:
             yield self._kind(kind, self.schemas.of_kind(flat, kind))
 
     def _contains_marker(self, text: str) -> bool:
-        """Whether a string cannot be written verbatim."""
-        ends = [style.end for style in self.syntax.strings if not style.escaped]
-        return bool(ends) and any(mark in text for mark in (*ends, *self.never))
+        """Whether a string cannot be written, because it is verbatim and contains its end delimiter."""
+        return any(style.end in text for style in self.syntax.strings if not style.escaped)
 
     def _kind(self, kind: str, flat: Schema) -> Node:
         syntax = self.syntax
