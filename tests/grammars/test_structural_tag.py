@@ -163,6 +163,17 @@ def test_a_text_of_limited_length_before_a_token_has_no_first_character_of_a_mar
         assert StructuralTag(empty.for_tokens(ids).text).accepts(text, _tokens(text, ids)) == (not value), value
 
 
+@pytest.mark.parametrize(("most", "expected"), [(10, False), (40, True)])
+def test_a_longer_string_with_a_limited_length_leaves_characters_out(most: int, expected: bool) -> None:
+    """XGrammar would compile all its states for many seconds; llama.cpp does not compile."""
+    tools = [
+        {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string", "maxLength": most}}}}
+    ]
+    for_xgrammar = [toolfmt.grammar("glm4", tools, syntax=syntax) for syntax in ("structural-tag", "xgrammar")]
+    assert [BOUNDED_TEXT in made.narrower for made in for_xgrammar] == [expected, expected]
+    assert BOUNDED_TEXT not in toolfmt.grammar("glm4", tools, syntax="gbnf").narrower
+
+
 def test_a_text_contains_its_end_marker_neither_as_a_token_nor_spelled() -> None:
     made = toolfmt.grammar("glm4", TOOLS, syntax="structural-tag", choice="get_weather")
     ids = {marker: 300 + at for at, marker in enumerate(made.preserved)}

@@ -220,8 +220,9 @@ def test_a_stop_token_that_shows_the_end_of_the_arguments_is_kept() -> None:
     without = text.removesuffix("<|call|>")
     assert without != text
     assert [len(at_once(parser, each, request())[1]) for each in (text, without)] == [1, 0]
-    assert parser.adjust_request(request()).include_stop_str_in_output
-    assert parser.adjust_request(responses_request([])) is not None  # it has no such field
+    function = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}}
+    for chat_request in (request(), responses_request([function])):
+        assert parser.adjust_request(chat_request).include_stop_str_in_output
     assert not parser_of("toolfmt_glm4").adjust_request(request()).include_stop_str_in_output
 
 

@@ -106,6 +106,7 @@ class ResponsesRequest(Value):
     tool_choice: str = "auto"
     skip_special_tokens: bool | None = None
     spaces_between_special_tokens: bool = True
+    include_stop_str_in_output: bool = False
 
 
 class ToolParser:

@@ -62,6 +62,8 @@ _MEMBERS = 7
 """Maximum number of members in any order."""
 _TEXT_STATES = 3000
 """Maximum number of states of a string with a limited length."""
+XGRAMMAR_TEXT_STATES = 300
+"""The same for XGrammar, which compiles each state in about 12 ms for 128,000 tokens (measured 2026-11)."""
 _LARGEST_COUNT = 100
 """Larger counts are written as rules: both engines then parse 20,000 characters ten times faster (measured 2026-11)."""
 _ANY = r"[\u0000-\U0010FFFF]"
@@ -70,15 +72,18 @@ _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "\\": r"\\"}
 _CLASS_CHARACTERS = '[]^-"\\'
 
 
-def gbnf(rules: Rules, tokens: Mapping[str, int] = MappingProxyType({})) -> Exported:
+def gbnf(
+    rules: Rules, tokens: Mapping[str, int] = MappingProxyType({}), *, most_states: int = _TEXT_STATES
+) -> Exported:
     """Return the rules as a grammar with the start rule `root`.
 
-    Markers of `tokens` are written as XGrammar's `Token(ID)` (`marker_tokens.py`).
+    Markers of `tokens` are written as XGrammar's `Token(ID)` (`marker_tokens.py`). A string with a limited length has
+    at most `most_states` states.
 
     Raises `NotConstrained` for a schema value without nodes, and `CannotConstrain` for a text length that it cannot
     express.
     """
-    writer = _Writer()
+    writer = _Writer(most_states)
     start = may_end_early(writer.resolved(rules))
     if tokens:
         start = writer.with_tokens(start, MarkerTokens(tokens))
@@ -90,7 +95,8 @@ def gbnf(rules: Rules, tokens: Mapping[str, int] = MappingProxyType({})) -> Expo
 class _Writer:
     """The rules written so far, by name. Each node is written once."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_states: int) -> None:
+        self._most_states = most_states
         self._rules: dict[str, str] = {}
         self._symbols: dict[Node, str] = {}
         self._largest_set = _MEMBERS
@@ -289,7 +295,7 @@ class _Writer:
     def _raw_text(self, name: str, node: RawText) -> str:
         bounded = node.least > 0 or node.most is not None
         try:
-            limit = _TEXT_STATES if bounded else None
+            limit = self._most_states if bounded else None
             states = text_states(node.end, node.never, node.least, node.most, limit=limit)
         except TooLarge:
             if BOUNDED_TEXT not in self.narrower:

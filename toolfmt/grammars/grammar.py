@@ -24,7 +24,7 @@ from toolfmt.formats.grammar.schemas import NotConstrained
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.values.nodes import FreeText, Node, RawText, Text, inner_nodes
 from toolfmt.grammars.exported import Exported
-from toolfmt.grammars.gbnf import gbnf
+from toolfmt.grammars.gbnf import XGRAMMAR_TEXT_STATES, gbnf
 from toolfmt.grammars.lark import plain_lark
 from toolfmt.grammars.llguidance import llguidance
 from toolfmt.grammars.requests import request
@@ -187,6 +187,8 @@ def _exported(made: AnswerGrammar, syntax: GrammarSyntax, tokens: Mapping[str, i
     if syntax == "lark":
         plain = plain_lark(made.rules)
         return Exported(plain.text, plain.narrower)
+    if syntax == "xgrammar":
+        return gbnf(made.rules, most_states=XGRAMMAR_TEXT_STATES)
     return gbnf(made.rules)
 
 

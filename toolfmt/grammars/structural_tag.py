@@ -26,7 +26,7 @@ from toolfmt.formats.values.nodes import (
     inner_nodes,
 )
 from toolfmt.grammars.exported import Exported
-from toolfmt.grammars.gbnf import gbnf
+from toolfmt.grammars.gbnf import XGRAMMAR_TEXT_STATES, gbnf
 from toolfmt.grammars.marker_tokens import MarkerTokens
 
 Format: TypeAlias = dict[str, Any]
@@ -48,9 +48,9 @@ def structural_tag(answer: AnswerGrammar, tokens: Mapping[str, int]) -> Exported
     by_trigger = answer.text is None or (answer.trigger and not _overlaps_itself(answer.trigger))
     if not by_trigger or any(_is_several_parts(mark, markers, tokens) for mark in _excluded(answer)):
         # XGrammar 0.2.8 also rejects valid outputs if text that begins differently from calls follows tokens.
-        whole = gbnf(answer.rules, tokens if by_trigger else {})
+        whole = gbnf(answer.rules, tokens if by_trigger else {}, most_states=XGRAMMAR_TEXT_STATES)
         return Exported(_tag({"type": "grammar", "grammar": whole.text}), whole.narrower)
-    calls = gbnf(answer.calls, tokens)
+    calls = gbnf(answer.calls, tokens, most_states=XGRAMMAR_TEXT_STATES)
     called: Format = {"type": "grammar", "grammar": calls.text}
     parts = [] if answer.reasoning == EMPTY else [_format(answer.reasoning, markers, tokens)]
     if answer.text is None:

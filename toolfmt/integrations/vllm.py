@@ -69,7 +69,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
         request = super().adjust_request(request)
         if _may_call(request):
             request.skip_special_tokens = request.spaces_between_special_tokens = False
-            if needs_stop_token(self.format) and hasattr(request, "include_stop_str_in_output"):
+            if needs_stop_token(self.format):
                 request.include_stop_str_in_output = True
         return request
 
