@@ -474,6 +474,7 @@ def test_the_model_must_be_clear() -> None:
         assert complaint(doctor(url)) == "the server lists no models; give --model NAME"
 
 
+@pytest.mark.sample(0)
 def test_a_slow_server_ends_at_the_time_limit() -> None:
     body = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b" " * 100000
     start = time.monotonic()
@@ -552,6 +553,7 @@ def test_a_model_that_writes_without_an_end_gets_fewer_tokens() -> None:
     assert limits.count(MOST_TOKENS) > 10
 
 
+@pytest.mark.sample(0)
 def test_two_slow_responses_end_the_series(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolfmt.cli.doctor.transport._MOST_SECONDS", 0.5)
     gone = threading.Event()

@@ -120,6 +120,7 @@ def test_a_baseline_does_not_pass_if_a_model_is_not_inspected(tmp_path: Path, un
     assert cli("inspect", BROKEN, "--baseline", str(earlier)).exit_code == 2
 
 
+@pytest.mark.sample(0)
 def test_continue_inspects_models_that_were_not_inspected(tmp_path: Path, unavailable: Callable[..., None]) -> None:
     file = tmp_path / "reports.jsonl"
     words = ("inspect", CLEAN, LATE, "--json", "--continue", str(file))

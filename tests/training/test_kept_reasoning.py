@@ -60,6 +60,7 @@ def test_a_change_is_not_acceptable_if_it_changes_other_conversations(tmp_path: 
             toolfmt.load(tmp_path, trusted=True).inspect_training(keep_reasoning=True)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("trusted", [True, False])
 def test_the_report_is_on_the_changed_template(trusted: bool, tmp_path: Path) -> None:
     drops = TEMPLATE.replace(REASONING, "{%- if loop.last and message.reasoning_content %}")
