@@ -70,7 +70,7 @@ _INNER: list[tuple[Any, Any]] = [
     ({"type": "array", "items": {"enum": [{"a": None}, 1]}}, [{"a": None}, 1]),
     ({"type": "object"}, {"é": 1}),
     ({"type": "object", "properties": {"名": {"type": "integer"}, "1": {}}}, {"名": 1, "1": None}),
-    ({"type": ["object", "array"], "properties": {"a": {"type": "integer"}}, "additionalProperties": False}, {"a": 1}),
+    ({"type": ["object", "null"], "properties": {"a": {"type": "integer"}}, "additionalProperties": False}, {"a": 1}),
 ]
 """Schemas, and values with objects inside of lists or with unusual keys."""
 
