@@ -50,6 +50,7 @@ class Grammar:
     - `declared-keys`: a schema allows arguments that it does not name, but the grammar does not.
     - `declared-order`: the members of some objects are only allowed in the order of their schema.
     - `markers-in-texts`: verbatim strings cannot contain a marker of the format, or newlines that parsing would drop.
+    - `listed-values`: some values of an enum would be parsed as another type.
     - `one-call`: several calls would need a tolerance.
     - `plain-keys`: undeclared keys of inner objects must match `[A-Za-z_][A-Za-z0-9_]*`.
     - `objects-as-json`: some objects and lists are not written as nested tags.
@@ -111,7 +112,7 @@ def grammar(
     """Return the grammar of outputs in a format with these tools.
 
     An output that it allows is parsed (in two variants of formats with a tolerance), and its arguments match the
-    schemas of their tools, except in the two cases of docs/grammars.md. A reasoning block or whitespace may come first.
+    schemas of their tools, except in the cases of docs/grammars.md. A reasoning block or whitespace may come first.
 
     Args:
         format: A format or its name.

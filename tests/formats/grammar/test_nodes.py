@@ -127,6 +127,12 @@ def test_an_allowed_listed_value_is_parsed(format: ToolCallFormat) -> None:
         assert allowed == values
 
 
+@pytest.mark.parametrize(("values", "expected"), [([3, "3", "k"], True), (["3", "k"], False)])
+def test_a_listed_value_that_looks_like_another_type_is_named(values: list[Any], expected: bool) -> None:
+    found = answer_grammar(get("glm4"), [_tool("f", {"a": {"enum": values}}, "a")], choice="required").rules
+    assert ("listed-values" in found.narrower) == expected
+
+
 @pytest.mark.parametrize(("least", "expected"), [(0, True), (1, False)])
 def test_newlines_that_parsing_drops_are_left_out_if_the_length_is_limited(least: int, expected: bool) -> None:
     format = get("xml_function").with_variant("values on the line of their tags")

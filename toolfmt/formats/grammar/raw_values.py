@@ -14,6 +14,8 @@ from toolfmt.formats.values.schema_types import Types, is_string, type_of, typed
 
 MARKERS_IN_TEXTS = "markers-in-texts"
 """Verbatim strings contain no marker of the format."""
+_LISTED_VALUES = "listed-values"
+"""Some values of an enum are left out, because parsing would infer another type."""
 _SAMPLES = {
     "string": "s", "integer": 1, "number": 1.5, "boolean": True, "null": None, "array": [1], "object": {"a": 1},
 }  # fmt: skip
@@ -83,6 +85,8 @@ class RawValues:
         round_tripping = [(value, text) for value, text in plain if self.has_type or self._is_read(value, text)]
         if not round_tripping:
             raise NotConstrained("its values would be parsed as " + ("another type" if plain else "other values"))
+        if len(round_tripping) < len(plain):
+            self.narrower.add(_LISTED_VALUES)
         return round_tripping
 
     def _is_plain(self, text: str) -> bool:
