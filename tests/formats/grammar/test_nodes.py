@@ -168,6 +168,7 @@ def test_whitespace_may_precede_a_start_marker(format: ToolCallFormat) -> None:
         assert not allows(rules, "\n\n" + text)
         return
     assert [allows(rules, "\n" * count + text) for count in (0, 2, 5)] == [True, True, False]
+    assert not allows(rules, text.removeprefix(start))
     assert parse("\n\n" + text, format, tools=TOOLS, strict=True).rejected == []
     opened = answer_grammar(format, TOOLS, choice="required", prefix=start).rules
     assert allows(opened, text.removeprefix(start))
